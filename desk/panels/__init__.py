@@ -1,0 +1,1 @@
+"""ipywidgets and the map over control and analysis."""

@@ -1,0 +1,1 @@
+"""Kill at every write: the relay, the invariants, the report."""

@@ -1,0 +1,1 @@
+"""What every desk process shares: connecting, events, saved results, an agent's main."""

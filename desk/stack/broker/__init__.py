@@ -1,0 +1,1 @@
+"""Streams, topics, the log, offsets, consumer groups and retention."""

@@ -1,0 +1,1 @@
+"""Starts, watches, kills and restarts the desk's processes. Others import only `desk.supervisor.client`."""

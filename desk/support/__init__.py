@@ -1,0 +1,1 @@
+"""The support desk: triage, resolver and billing, with their pure decisions."""
