@@ -1,1 +1,1 @@
-"""What every desk process shares: connecting, events, saved results, an agent's main."""
+"""What every desk process shares: its spec, its connection, its events, its saved results, its life and death."""
