@@ -1,0 +1,29 @@
+"""One colour per agent, everywhere: timeline, charts, panel chips. Okabe-Ito, which survives colour blindness."""
+
+INK = "#000000"
+GREY = "#7F7F7F"
+SOFT = "#BDBDBD"
+
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+
+OF_AGENT = {
+    "triage": ORANGE,
+    "resolver": BLUE,
+    "billing": GREEN,
+    "person": PURPLE,
+    "customer": ORANGE,
+    "dispatch": VERMILLION,
+    "routing-1": BLUE,
+    "routing-2": SKY,
+    "invoice": GREEN,
+}
+
+
+def colour_of(agent: str | None) -> str:
+    """Hex colour of an agent (or of the person at the desk); grey for whoever is not one of them."""
+    return OF_AGENT.get(agent or "", GREY)

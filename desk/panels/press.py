@@ -1,0 +1,56 @@
+"""A button that starts one coroutine of desk.control and nothing else.
+
+Rules. The click callback only schedules; a click while the last one is in flight does nothing; what goes wrong
+is one sentence on the panel, never a traceback in a log nobody reads. The loop is the one the panel was made on,
+so a front end that delivers clicks on another thread works the same.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import ipywidgets as widgets
+
+
+class Press:
+    """Binds `button` to `work`. `say(sentence)` shows an outcome; an empty sentence clears the last one."""
+
+    def __init__(
+        self, button: widgets.Button, work: Callable[[], Awaitable[object]], say: Callable[[str], None]
+    ) -> None:
+        self.button, self._work, self._say = button, work, say
+        self._loop = asyncio.get_running_loop()
+        self._in_flight, self._allowed = False, True
+        button.on_click(self._clicked)
+
+    def allow(self, allowed: bool) -> None:
+        """Whether a click makes sense now; shown by the button being enabled."""
+        self._allowed = allowed
+        self._show()
+
+    def _show(self) -> None:
+        disabled = self._in_flight or not self._allowed
+        if self.button.disabled != disabled:
+            self.button.disabled = disabled
+
+    def _clicked(self, _button: widgets.Button) -> None:
+        if self._in_flight or not self._allowed:
+            return
+        self._in_flight = True
+        asyncio.run_coroutine_threadsafe(self._run(), self._loop)
+
+    async def _run(self) -> None:
+        self._show()
+        try:
+            self._say("")
+            await self._work()
+        except Exception as error:
+            self._say(sentence(error))
+        finally:
+            self._in_flight = False
+            self._show()
+
+
+def sentence(error: BaseException) -> str:
+    """An error as one line for a person: its own first line, or its kind when it says nothing."""
+    text = str(error).strip().splitlines()
+    return text[0] if text else f"{type(error).__name__} without a message."

@@ -1,0 +1,84 @@
+"""The timeline as evidence (the same for two runs) and as a chart (lanes, marks, caption)."""
+
+from itertools import pairwise
+
+from matplotlib.figure import Figure
+
+from desk.analysis.lanes import lanes_of, stretched
+from desk.analysis.picture import Picture
+from desk.analysis.story import of_ticket
+from desk.analysis.timeline import Timeline
+from tests.analysis.samples import killed_in_the_hold
+
+
+def timeline() -> Timeline:
+    return Timeline("t-1", tuple(of_ticket(killed_in_the_hold(), "t-1")))
+
+
+def test_the_table_names_the_death_like_any_other_row():
+    table = timeline().table
+    assert list(table.columns) == ["process", "event", "text"]
+    assert ["resolver", "killed", "killed resolver (SIGKILL)"] in table.values.tolist()
+
+
+def test_two_runs_with_other_pids_and_times_read_the_same():
+    later = [
+        {**e, "id": f"again-{e['id']}", "at": e["at"] * 1.1 + 77, "pid": e["pid"] and e["pid"] + 4000}
+        for e in killed_in_the_hold()
+    ]
+    for e in later:
+        e["text"] = e["text"].replace("pid 2", "pid 402")
+    again = Timeline("t-1", tuple(of_ticket(later, "t-1")))
+    assert repr(again) == repr(timeline())
+    assert again._repr_html_() == timeline()._repr_html_()
+
+
+def test_a_dollar_in_a_text_is_not_typeset_as_a_formula():
+    assert "mathjax_ignore" in timeline()._repr_html_()
+
+
+def test_a_lane_for_each_process_in_the_order_they_took_part():
+    lanes, places, seconds = lanes_of(timeline().events)
+    assert [lane.label for lane in lanes] == [
+        "person",
+        "triage",
+        "resolver",
+        "resolver, process 2",
+        "billing",
+    ]
+    assert places == sorted(places)
+    assert seconds[0] == 0
+
+
+def test_time_is_stretched_but_never_reordered():
+    places = stretched([0, 0, 0.001, 8.0])
+    steps = [b - a for a, b in pairwise(places)]
+    assert steps[0] == 1
+    assert steps[2] > steps[1] >= 1
+    assert stretched([]) == []
+
+
+def test_the_plot_marks_the_death_the_replay_the_hold_and_the_decision():
+    picture = timeline().plot()
+    (axes,) = picture.figure.axes
+    marks = {line.get_marker() for line in axes.lines}
+    assert {"x", "D"} <= marks
+    assert [bar.get_hatch() for bar in axes.patches] == ["////"]
+    open_rings = [line for line in axes.lines if line.get_marker() == "o" and line.get_markersize() > 10]
+    assert [line.get_markerfacecolor() for line in open_rings] == ["white"]
+    assert [tick.get_text() for tick in axes.get_yticklabels()][2:4] == ["resolver", "resolver, process 2"]
+
+
+def test_a_picture_is_shown_with_its_caption_as_text_and_as_the_alternative(tmp_path):
+    picture = timeline().plot()
+    data, metadata = picture._repr_mimebundle_()
+    assert data["text/plain"] == "The cross and the ring are the same ticket in two processes."
+    assert metadata["image/png"]["alt"] == data["text/plain"]
+    assert picture.save(tmp_path / "timeline.svg").stat().st_size > 1000
+
+
+def test_a_ticket_nobody_has_heard_of_is_an_empty_chart_with_a_sentence():
+    picture = Timeline("t-9", ()).plot()
+    assert isinstance(picture, Picture)
+    assert isinstance(picture.figure, Figure)
+    assert repr(picture) == "Nothing about t-9 is on the log yet."
