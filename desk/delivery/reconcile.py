@@ -1,0 +1,181 @@
+"""A bill against the log: what does not agree, how much to hold, and a sentence a person can decide on. Pure.
+
+Every discrepancy has a name:
+
+    sum        the lines do not add up to the bill's own total
+    idle       a van is billed that did not drive
+    twice      a drop (or a failed drop) is billed more than once
+    failed     a failed drop is billed as a delivery
+    unlogged   a drop or failed drop is billed that the log has no record of
+    unit       kilometres that are really metres
+    km         more or fewer kilometres than the log shows, beyond rounding to one decimal
+    price      a line whose amount is not its quantity at the agreed rate
+    credit     a negative line
+    unbilled   something in the log that is not on the bill
+
+Amounts to hold are cents, never negative: what a bill leaves out or gives back is reported and not held.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from desk.delivery.carrier import Bill, Line, Work
+from desk.delivery.rates import Rates, dollars, kilometres
+
+NOUNS = {"drop": "drop", "failed": "failed drop"}
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """One thing that does not agree. `van` is empty when it is the bill's own; `hold` is in cents."""
+
+    name: str
+    van: str
+    billed: str
+    logged: str
+    hold: int
+    sentence: str
+
+
+def reconcile(bill: Bill, work: Mapping[str, Work], rates: Rates) -> list[Discrepancy]:
+    """Everything in which the bill and the log differ, the bill's own sum first, then van by van."""
+    found = list(_sum(bill))
+    for van in sorted({line.van for line in bill.lines} | set(work)):
+        lines = [line for line in bill.lines if line.van == van]
+        found += _credits(van, [line for line in lines if line.cents < 0 or line.quantity < 0])
+        charged = [line for line in lines if line.cents >= 0 and line.quantity >= 0]
+        did = work.get(van, Work())
+        if charged and not (did.delivered or did.failed or did.metres):
+            found += _idle(van, charged)
+        else:
+            found += _drops(van, charged, did, rates)
+            found += _kilometres(van, charged, did, rates)
+            found += _prices(van, charged, rates)
+    return found
+
+
+def to_hold(found: list[Discrepancy]) -> int:
+    """Cents to hold back for all of them."""
+    return sum(d.hold for d in found)
+
+
+def _sum(bill: Bill) -> Iterator[Discrepancy]:
+    lines = sum(line.cents for line in bill.lines)
+    if lines != bill.total:
+        yield Discrepancy(
+            "sum",
+            "",
+            dollars(bill.total),
+            dollars(lines),
+            max(0, bill.total - lines),
+            f"The bill asks for {dollars(bill.total)}, but its lines add up to {dollars(lines)}.",
+        )
+
+
+def _credits(van: str, lines: list[Line]) -> Iterator[Discrepancy]:
+    for line in lines:
+        yield Discrepancy(
+            "credit",
+            van,
+            dollars(line.cents),
+            "",
+            0,
+            f"The bill gives {dollars(abs(line.cents))} back for {van} without saying why: nothing to hold.",
+        )
+
+
+def _idle(van: str, lines: list[Line]) -> Iterator[Discrepancy]:
+    cents = sum(line.cents for line in lines)
+    if cents:
+        yield Discrepancy(
+            "idle",
+            van,
+            dollars(cents),
+            "0.0 km",
+            cents,
+            f"{van} is billed {dollars(cents)}, but it did not drive.",
+        )
+
+
+def _drops(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterator[Discrepancy]:
+    logged = {"drop": Counter(did.delivered), "failed": Counter(did.failed)}
+    billed = {what: [line for line in lines if line.what == what] for what in NOUNS}
+    missing = {what: logged[what] - Counter(line.stop for line in billed[what]) for what in NOUNS}
+    for what, noun in NOUNS.items():
+        over: dict[str, list[Line]] = {"twice": [], "failed": [], "unlogged": []}
+        left = Counter(logged[what])
+        for line in billed[what]:
+            if left[line.stop]:
+                left[line.stop] -= 1
+            elif logged[what][line.stop]:
+                over["twice"].append(line)
+            elif what == "drop" and missing["failed"][line.stop]:
+                missing["failed"][line.stop] -= 1
+                over["failed"].append(line)
+            else:
+                over["unlogged"].append(line)
+        yield from _too_many(van, what, over, len(billed[what]), did, rates)
+        for stop in missing[what].elements() if what == "drop" else ():
+            yield Discrepancy(
+                "unbilled", van, "", stop, 0, f"{van} made the {noun} at {stop}, but the bill leaves it out."
+            )
+    for stop in missing["failed"].elements():
+        yield Discrepancy(
+            "unbilled", van, "", stop, 0, f"{van} failed at {stop}, but the bill leaves it out."
+        )
+
+
+def _too_many(
+    van: str, what: str, over: dict[str, list[Line]], billed: int, did: Work, rates: Rates
+) -> Iterator[Discrepancy]:
+    noun, made = NOUNS[what], len(did.delivered if what == "drop" else did.failed)
+    for name, lines in over.items():
+        if not lines:
+            continue
+        stops = ", ".join(sorted({line.stop for line in lines}))
+        due = rates.cents("failed", Decimal(len(lines))) if name == "failed" else 0
+        hold = max(0, sum(line.cents for line in lines) - due)
+        why = {
+            "twice": f"{van} is billed more than once for the {noun} at {stops}",
+            "failed": f"{van} is billed a delivery at {stops}, where it failed",
+            "unlogged": f"{van} is billed {billed} {noun}s and the log shows {made}, none at {stops}",
+        }[name]
+        yield Discrepancy(name, van, str(billed), str(made), hold, f"{why}. Hold {dollars(hold)}.")
+
+
+def _kilometres(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterator[Discrepancy]:
+    billed = sum((line.quantity for line in lines if line.what == "km"), Decimal(0))
+    logged = kilometres(did.metres)
+    if billed == logged:
+        return
+    asked, due = rates.cents("km", billed), rates.cents("km", logged)
+    hold = max(0, asked - due)
+    if kilometres(float(billed)) == logged:
+        name, why = "unit", f"{van} is billed {billed} km, which is its {billed} metres: {logged} km"
+    else:
+        name, why = "km", f"{van} is billed {billed} km and the log shows {logged} km"
+    yield Discrepancy(
+        name,
+        van,
+        f"{billed} km",
+        f"{logged} km",
+        hold,
+        f"{why}. Hold {dollars(hold)}." if hold else f"{why}: nothing to hold.",
+    )
+
+
+def _prices(van: str, lines: list[Line], rates: Rates) -> Iterator[Discrepancy]:
+    for line in lines:
+        due = rates.cents(line.what, line.quantity)
+        if line.cents != due:
+            what = f"{line.quantity} km" if line.what == "km" else f"the {NOUNS[line.what]} at {line.stop}"
+            yield Discrepancy(
+                "price",
+                van,
+                dollars(line.cents),
+                dollars(due),
+                max(0, line.cents - due),
+                f"{van} is billed {dollars(line.cents)} for {what}, which costs {dollars(due)}.",
+            )
