@@ -1,12 +1,13 @@
 """One ticket's story, folded from the events topic and nothing else: its own events and the deaths that hit it.
 
 Rules. Events come in log order. A repeat (same id: written again after a kill) is dropped for reading; counting
-keeps it. A death hits a ticket when the last thing that process said about the ticket left work of its own
-open; the next start of the same agent belongs to the story too. Nothing here asks a process anything.
+keeps it. A process has a handoff in its hands from its first event about it (fields pid and step) until it writes
+`done` for it. A death then hits the ticket; the next start of the same agent belongs to the story too. Nothing
+here asks a process anything.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 Event = dict[str, Any]
@@ -14,10 +15,10 @@ Event = dict[str, Any]
 DEATHS = frozenset({"killed", "died"})
 """Somebody killed the process; it ended and nobody had asked."""
 
-SETTLES = frozenset({"handoff", "asked", "closed"})
-"""After one of these a process has nothing of the ticket left to do but acknowledge it."""
-
 DECISIONS = frozenset({"approved", "declined"})
+
+DONE = "done"
+"""A handler has finished and is about to acknowledge: it ends what the process holds, and is not shown."""
 
 _PID = re.compile(r"\s*\(pid \d+[^)]*\)| pid \d+")
 
@@ -34,29 +35,40 @@ def distinct(events: Iterable[Event]) -> list[Event]:
 
 
 def of_ticket(events: Iterable[Event], ticket: str) -> list[Event]:
-    """What happened to this ticket, in log order: its events, the deaths that hit it, the starts that followed."""
+    """What happened to this ticket: its events, the deaths that hit it, the starts that followed. Repeats kept."""
     story = []
-    at_work: set[int] = set()
+    held: dict[int, set[str]] = {}
     orphaned: set[str] = set()
     for event in events:
-        kind, agent, pid = event["kind"], event.get("agent"), event.get("pid")
+        kind, agent, pid, step = event["kind"], event.get("agent"), event.get("pid"), event.get("step")
         if event.get("ticket") == ticket:
+            if kind == DONE:
+                held.get(pid, set()).discard(step)
+                continue
             story.append(event)
-            if pid is not None:
-                (at_work.discard if kind in SETTLES else at_work.add)(pid)
-        elif kind in DEATHS and pid in at_work:
+            if step is not None:
+                held.setdefault(pid, set()).add(step)
+        elif kind in DEATHS and held.pop(pid, None):
             story.append(event)
-            at_work.discard(pid)
-            orphaned.add(agent or "")
+            orphaned.add(agent)
         elif kind == "agent_up" and agent in orphaned:
             story.append(event)
             orphaned.discard(agent)
-    return story
+    return causes_first(story)
 
 
-def hits(events: Sequence[Event], tickets: Iterable[str]) -> dict[str, int]:
-    """How many deaths hit each ticket."""
-    return {t: sum(e["kind"] in DEATHS for e in of_ticket(events, str(t))) for t in tickets}
+def causes_first(story: list[Event]) -> list[Event]:
+    """The same events with each `handoff` before what came of it.
+
+    An agent sends the work on and then writes that it did; the next agent can be quicker to write.
+    """
+    ordered = list(story)
+    for event in [e for e in story if e["kind"] == "handoff" and e.get("state")]:
+        here = ordered.index(event)
+        effect = next((i for i in range(here) if ordered[i].get("step") == event["state"]), None)
+        if effect is not None:
+            ordered.insert(effect, ordered.pop(here))
+    return ordered
 
 
 def plain(text: str | None) -> str:

@@ -1,7 +1,7 @@
 """A ticket's story is folded from the log: what belongs to it, what does not, what is dropped for reading."""
 
 from desk.analysis.story import distinct, of_ticket, plain
-from tests.analysis.samples import event, killed_in_the_hold
+from tests.analysis.samples import WORK, event, killed_in_the_hold
 
 
 def kinds(story) -> list[str]:
@@ -15,17 +15,33 @@ def test_the_death_that_hit_a_ticket_and_the_start_that_followed_are_part_of_its
 
 def test_a_death_after_the_process_was_done_with_the_ticket_is_not():
     story = of_ticket(killed_in_the_hold(), "t-1")
-    assert kinds(story)[-1] == "closed"
-    assert kinds(story).count("killed") == 1
+    assert [(e["agent"], e["pid"]) for e in story if e["kind"] == "killed"] == [("resolver", 20)]
 
 
 def test_a_death_of_a_process_that_never_touched_the_ticket_is_not():
-    events = [*killed_in_the_hold()[:9], event(1, "killed", "billing", 30, None, by="code")]
+    events = [*killed_in_the_hold()[:9], event(1, "killed", "billing", 30, by="code")]
     assert "killed" not in kinds(of_ticket(events, "t-1"))
 
 
 def test_another_ticket_keeps_its_own_story():
-    assert kinds(of_ticket(killed_in_the_hold(), "t-2")) == ["triage"]
+    assert kinds(of_ticket(killed_in_the_hold(), "t-2")) == ["triage", "killed"]
+
+
+def test_of_two_issues_in_one_process_the_one_that_is_not_done_is_hit():
+    other = "t-1:resolve-2"
+    events = [
+        event(1, "looking_up", "resolver", 20, WORK),
+        event(2, "looking_up", "resolver", 20, other),
+        event(3, "done", "resolver", 20, WORK),
+        event(4, "killed", "resolver", 20),
+        event(5, "agent_up", "resolver", 21),
+    ]
+    assert kinds(of_ticket(events, "t-1"))[2:] == ["killed", "agent_up"]
+
+
+def test_a_handoff_comes_before_what_came_of_it_whoever_wrote_first():
+    story = kinds(of_ticket(killed_in_the_hold(), "t-1"))
+    assert story[:4] == ["opened", "triage", "handoff", "looking_up"]
 
 
 def test_an_event_written_again_after_a_kill_is_read_once():

@@ -6,13 +6,12 @@ from matplotlib.figure import Figure
 
 from desk.analysis.lanes import lanes_of, stretched
 from desk.analysis.picture import Picture
-from desk.analysis.story import of_ticket
 from desk.analysis.timeline import Timeline
 from tests.analysis.samples import killed_in_the_hold
 
 
 def timeline() -> Timeline:
-    return Timeline("t-1", tuple(of_ticket(killed_in_the_hold(), "t-1")))
+    return Timeline.of(killed_in_the_hold(), "t-1")
 
 
 def test_the_table_names_the_death_like_any_other_row():
@@ -28,7 +27,7 @@ def test_two_runs_with_other_pids_and_times_read_the_same():
     ]
     for e in later:
         e["text"] = e["text"].replace("pid 2", "pid 402")
-    again = Timeline("t-1", tuple(of_ticket(later, "t-1")))
+    again = Timeline.of(later, "t-1")
     assert repr(again) == repr(timeline())
     assert again._repr_html_() == timeline()._repr_html_()
 

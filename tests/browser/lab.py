@@ -1,0 +1,138 @@
+"""JupyterLab as a person uses it: a server on a free port, Chromium, and one notebook with its kernel idle.
+
+Known of this pair: the first keystrokes after opening can get lost, so a cell counts as run only when its prompt
+says so, and is run again if it does not.
+"""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+TOKEN = "only-on-this-machine"
+PATIENCE_MS = 30_000
+_FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+def chromium() -> str | None:
+    """Path of the browser, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def jupyter_lab(folder: Path, *, theme: str = "JupyterLab Light") -> Iterator[str]:
+    """A JupyterLab server over `folder` (its own settings, no news, no network); yields its URL."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = folder / ".lab"
+    settings.mkdir()
+    (settings / "overrides.json").write_text(
+        json.dumps(
+            {
+                "@jupyterlab/apputils-extension:notification": {
+                    "fetchNews": "false",
+                    "checkForUpdates": False,
+                },
+                "@jupyterlab/apputils-extension:themes": {"theme": theme},
+                "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+            }
+        )
+    )
+    command: list[str] = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"),
+        *("--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", "--allow-root"),
+        *(f"--LabApp.app_settings_dir={settings}", f"--LabApp.user_settings_dir={settings / 'user'}"),
+        *(f"--LabApp.workspaces_dir={settings / 'workspaces'}", f"--ServerApp.root_dir={folder}"),
+    ]
+    log = (settings / "server.log").open("w")
+    server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={TOKEN}&reset"
+    finally:
+        server.terminate()
+        server.wait(15)
+        log.close()
+
+
+@contextmanager
+def browser_page(profile: Path, width: int, height: int, scale: float = 1) -> Iterator[Page]:
+    """A fresh browser window of this many CSS pixels."""
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=chromium(),
+            headless=True,
+            args=_FLAGS,
+            viewport={"width": width, "height": height},
+            device_scale_factor=scale,
+        )
+        context.set_default_timeout(PATIENCE_MS)
+        try:
+            yield context.pages[0]
+        finally:
+            context.close()
+
+
+class Notebook:
+    """One open notebook. Cells are found by a piece of their source."""
+
+    def __init__(self, page: Page, url: str, name: str) -> None:
+        self.page = page
+        for attempt in range(60):  # the server needs a moment before it answers
+            try:
+                page.goto(url.format(name))
+                break
+            except Exception:
+                if attempt == 59:
+                    raise
+                page.wait_for_timeout(250)
+        self.kernel_is_idle()
+
+    def kernel_is_idle(self) -> None:
+        """Wait until the kernel has started and rests."""
+        idle = self.page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+        expect(idle.first).to_be_visible(timeout=PATIENCE_MS)
+
+    def cell(self, source: str) -> Locator:
+        """The code cell whose source holds this text."""
+        return self.page.locator(".jp-CodeCell", has=self.page.locator(".cm-content", has_text=source)).first
+
+    def start(self, source: str) -> Locator:
+        """Run that cell without waiting for its end; returns it."""
+        cell = self.cell(source)
+        before = self._prompt(cell)
+        for _ in range(5):
+            cell.locator(".cm-content").click()
+            self.page.wait_for_timeout(200)
+            self.page.keyboard.press("Control+Enter")
+            self.page.wait_for_timeout(300)
+            if self._prompt(cell) != before or before == "[*]:":
+                return cell
+        raise AssertionError(f"the cell would not run: {source}")
+
+    def run(self, source: str) -> Locator:
+        """Run that cell to its end; returns it. An error in its output fails the test."""
+        cell = self.start(source)
+        self.finished(cell)
+        return cell
+
+    def finished(self, cell: Locator) -> None:
+        """Wait for the end of a started cell."""
+        expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"), timeout=PATIENCE_MS)
+        errors = cell.locator("[data-mime-type='application/vnd.jupyter.error']")
+        assert errors.count() == 0, errors.all_inner_texts()
+
+    @staticmethod
+    def _prompt(cell: Locator) -> str:
+        return cell.locator(".jp-InputPrompt").inner_text().strip()
