@@ -1,10 +1,25 @@
 """One request = one transaction: append, folds, outcome, then the reply."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from desk.stack.wire.iggy import Record
+from desk.stack.broker import catalog, membership, messages, retention, system, topology
+from desk.stack.broker.batches import Stored
+from desk.stack.broker.groups import Groups
+from desk.stack.broker.log import Log
+from desk.stack.broker.ports import BrokerLog
+from desk.stack.broker.state import Broker, Session
+from desk.stack.store import Store
+from desk.stack.wire.codes import AGDX, Refused, Status
+from desk.stack.wire.iggy import Record, decode_records
+
+SCHEMAS = (topology.SCHEMA,)
+
+Body = bytes | Sequence[bytes]
+_READS = {**system.READS, **catalog.READS, **messages.READS, **membership.READS}
+_WRITES = {**catalog.WRITES, **messages.WRITES, **membership.WRITES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +53,105 @@ class Managed(Protocol):
 
     def reload(self) -> None:
         """A transaction failed: forget caches, read the file again."""
+
+
+class Engine:
+    """Answers requests of logged-in sessions. Memory changes only together with a committed transaction."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        user: str,
+        host: str,
+        port: int,
+        managed: Callable[[Store, Log], Managed] | None,
+    ) -> None:
+        self.store = store
+        with store.transaction():
+            boots = store.meta("boots") + 1
+            store.set_meta("boots", boots)
+            store.set_meta("made", store.meta("made") or topology.now())
+        # session numbers and group generations grow over restarts without a write for each
+        self.op = boots << 32
+        self.broker = Broker(store, user, host, port, topology.Topology(store), Groups(boots << 32))
+        self.managed: Managed | None = None
+        if managed is not None:
+            with store.transaction():
+                self.managed = managed(store, BrokerLog(self.broker))
+            self.broker.fold = self._fold
+
+    def handle(self, session: Session, code: int, body: bytes) -> Body | Awaitable[bytes]:
+        """The reply's body; raises Refused with Iggy's status. Any other exception has left nothing behind."""
+        if code >= AGDX:
+            return self._managed(session, code, body)
+        if write := _WRITES.get(code):
+            with self._changing():
+                return write(self.broker, session, body)
+        if read := _READS.get(code):
+            # a poll that commits opens a transaction of its own
+            try:
+                return read(self.broker, session, body)
+            except Refused:
+                raise
+            except Exception:
+                self.reload()
+                raise
+        raise Refused(Status.INVALID_COMMAND)
+
+    def _managed(self, session: Session, code: int, body: bytes) -> bytes | Awaitable[bytes]:
+        if self.managed is None:
+            raise Refused(Status.INVALID_COMMAND)
+        caller = Caller(session.number, session.user or 0, session.address)
+        if code in self.managed.MUTATIONS:
+            with self._changing():
+                return self.managed.handle(code, body, caller)
+        return self.managed.handle(code, body, caller)
+
+    def _fold(self, stream: str, topic: str, partition: int, batch: Stored) -> None:
+        managed = self.managed
+        if managed is None or not managed.wants(stream, topic):
+            return
+        records = list(decode_records(batch.frames, batch.count, batch.base, batch.timestamp))
+        managed.appended(stream, topic, partition, records)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        before = self.store.db.total_changes()
+        try:
+            with self.store.transaction():
+                yield
+        except Refused:
+            if self.store.db.total_changes() != before:
+                self.reload()
+            raise
+        except BaseException:
+            self.reload()
+            raise
+
+    def reload(self) -> None:
+        """A transaction failed after memory had followed it: read everything again from the file."""
+        self.broker.reload()
+        if self.managed is not None:
+            self.managed.reload()
+
+    def leave(self, session: Session) -> None:
+        """Logout, eviction or a new login: the session's memberships end."""
+        if session.epoch:
+            self.op += 1
+            self.broker.groups.drop_client(session.client)
+        session.epoch, session.user = 0, None
+
+    def disconnected(self, session: Session) -> None:
+        self.leave(session)
+        self.broker.sessions.pop(session.number, None)
+        if self.managed is not None:
+            self.managed.disconnected(session.number)
+
+    def sweep(self, now: float) -> None:
+        """What time does: hand-offs that waited too long, records past their topic's expiry or size."""
+        self.broker.groups.expire_handoffs(now)
+        due = retention.due(self.store.db, (topic for _, topic in self.broker.topology.topics()))
+        if due:
+            with self._changing():
+                retention.sweep(self.store.db, due)

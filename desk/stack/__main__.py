@@ -1,0 +1,89 @@
+"""python -m desk.stack: the embedded Laser Stack in a process of its own."""
+
+import argparse
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from desk.stack.broker.access import Access
+from desk.stack.engine import SCHEMAS, Engine
+from desk.stack.server import Server
+from desk.stack.store import Store, StoreError
+
+HOST = "127.0.0.1"
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m desk.stack", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data; made when missing")
+    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--username", default="iggy")
+    parser.add_argument("--password", help="instead of the folder's own random one")
+    return parser.parse_args(argv)
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket on loopback; StoreError when the port cannot be had."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(512)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(f"Port {port} on {HOST} cannot be used: {reason}.") from error
+    return listener
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """From an empty or used folder to a served one, until SIGTERM or SIGINT."""
+    band = _band()
+    store = Store.open(options.data, (*SCHEMAS, *(band.SCHEMAS if band else ())))
+    try:
+        access = Access.of_folder(options.data, options.username, options.password)
+        listener = listen(options.port)
+        port = listener.getsockname()[1]
+        engine = Engine(store, user=access.user, host=HOST, port=port, managed=band)
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        gc.freeze()  # what is loaded by now stays; the collector need not look at it again
+        told = {
+            "connection_string": f"{access.user}:{access.password}@{HOST}:{port}",
+            "pid": os.getpid(),
+            "port": port,
+            "data": str(options.data),
+        }
+        print(json.dumps(told), flush=True)
+        await Server(engine, access).run(listener, stop)
+    finally:
+        store.close()
+
+
+def _band():
+    """The managed band, as soon as there is one."""
+    try:
+        from desk.stack.managed.band import Band
+    except ModuleNotFoundError:
+        return None
+    return Band
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    try:
+        asyncio.run(serve(arguments()))
+    except StoreError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
