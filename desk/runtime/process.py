@@ -42,6 +42,7 @@ class Process:
         self.events = Events(laser, spec.events_topic, spec.name)
         self.pid = os.getpid()
         self._tell_up = tell_up
+        self._is_up = False
 
     @property
     def name(self) -> str:
@@ -69,7 +70,10 @@ class Process:
         await self.events.emit(kind, **fields)
 
     async def up(self, text: str | None = None) -> None:
-        """Say on the log and to the supervisor that this process is there. Comes before the first message."""
+        """Say on the log and to the supervisor that this process is there; said once, before the first message."""
+        if self._is_up:
+            return
+        self._is_up = True
         await self.event("agent_up", text=text or f"{self.name} up (pid {self.pid})")
         self._tell_up()
 

@@ -1,1 +1,1 @@
-"""Starts, watches, kills and restarts the desk's processes. Others import only `desk.supervisor.client`."""
+"""Starts, watches, kills and restarts the processes of a desk. Knows their names, and nothing of tickets or vans."""

@@ -1,0 +1,24 @@
+"""When to start a process that died again: at once, unless it keeps dying."""
+
+WINDOW = 10.0
+"""Seconds in which deaths are counted, and which a process must live to be trusted again."""
+LIMIT = 5
+"""Deaths in a window that make a process failing."""
+RETRY = 3.0
+"""Seconds between tries of a failing process."""
+
+
+class Backoff:
+    """The deaths of one process that nobody asked for. Times are seconds of one clock, given by the caller."""
+
+    def __init__(self) -> None:
+        self.failing = False
+        self._deaths: list[float] = []
+
+    def died(self, born: float, now: float) -> float:
+        """Count a death; returns how many seconds to wait before the next start."""
+        if now - born >= WINDOW:
+            self.failing = False
+        self._deaths = [at for at in self._deaths if now - at < WINDOW] + [now]
+        self.failing = self.failing or len(self._deaths) >= LIMIT
+        return RETRY if self.failing else 0.0

@@ -1,0 +1,16 @@
+"""A probe that serves: `work` commands become `began`, a hold of body["hold"] seconds, `finished`."""
+
+import asyncio
+import json
+
+from desk.runtime.process import Process
+
+
+async def main(me: Process) -> None:
+    async def work(ctx, message):
+        body = json.loads(bytes(message.body()))
+        await me.event("began", ticket=body["ticket"])
+        await asyncio.sleep(body.get("hold", 0))
+        await me.event("finished", ticket=body["ticket"], state=me.switches.get("mood"))
+
+    await me.serve("agent.sessions", work, operations=["work"], max_partitions=2)
