@@ -117,7 +117,7 @@ class Desk:
         )
         if case["closed_by"] == self.handoff:
             await self._session.end()
-            await self.event("closed", state=case["issues"][self.handoff], text="ticket closed")
+            await self.event("closed", state=case["issues"][self.handoff], text="closed")
 
     async def open_issues(self, handoffs: list[str]) -> None:
         """Remember the issues of this ticket before any of them is handed on."""

@@ -46,7 +46,7 @@ async def finish(
     session: ls.Session,
     body: dict[str, Any],
     record: dict[str, Any] | None,
-    since: Sequence[ls.Turn] = (),
+    since: Sequence[ls.SessionTurn] = (),
 ) -> None:
     """Answer the question, refuse the refund, or ask a person to approve it."""
     if body["kind"] == "question":
@@ -69,16 +69,20 @@ async def finish(
 
 
 async def ask_person(
-    desk: Desk, body: dict[str, Any], decision: policy.Decision, since: Sequence[ls.Turn]
+    desk: Desk, body: dict[str, Any], decision: policy.Decision, since: Sequence[ls.SessionTurn]
 ) -> None:
     """Ask, and return: nothing waits in a handler. The answer is itself a command, `decide`."""
     key = f"{desk.handoff}:approve"
+    refund = {
+        "order": body["order"],
+        "customer": body["customer"],
+        "cents": decision.cents,
+        "what": decision.what,
+    }
     if not any(turn.message.envelope.get("idempotency_key") == key for turn in since):
-        refund = {"handoff": desk.handoff, "order": body["order"], "customer": body["customer"],
-                  "cents": decision.cents, "what": decision.what}  # fmt: skip
-        await desk.hand(PERSON, "approve", refund, key=key)
+        await desk.hand(PERSON, "approve", {"handoff": desk.handoff, **refund}, key=key)
     text = f"refund of {policy.money(decision.cents)} due ({decision.what}): asking a person"
-    await desk.event("asked", text=text)
+    await desk.event("asked", text=text, **refund)
 
 
 async def decide(desk: Desk, session: ls.Session, body: dict[str, Any]) -> None:
@@ -89,9 +93,12 @@ async def decide(desk: Desk, session: ls.Session, body: dict[str, Any]) -> None:
     if decision["answer"] != desk.message_key:
         await desk.event("late_answer", by=body["by"], text=f"{verdict} by {decision['by']} before")
         return
-    await desk.event(verdict, by=decision["by"], text=f"{verdict} by {decision['by']}")
+    await desk.event(verdict, by=decision["by"], text=verdict)
     if decision["ok"]:
         await desk.hand("billing", "refund", body, key=f"{desk.handoff}:refund")
+        await desk.event(
+            "handoff", state="refund", text=f"refund of {policy.money(body['cents'])} -> billing"
+        )
     else:
         template = f"Dear customer, a person looked at your request and declined the refund for order {body['order']}."
         await desk.reply(f"A person declined the refund for order {body['order']}.", template)
@@ -110,17 +117,17 @@ async def answer_question(desk: Desk, body: dict[str, Any], record: dict[str, An
     await desk.end_issue("answered")
 
 
-def is_lookup_result(turn: ls.Turn) -> bool:
+def is_lookup_result(turn: ls.SessionTurn) -> bool:
     """A result of order_lookup. A failed call is a `tool.result` too, of another kind."""
     return turn.display == "tool.result" and turn.message.envelope["kind"] == "response"
 
 
-def names(turns: Sequence[ls.Turn]) -> str:
+def names(turns: Sequence[ls.SessionTurn]) -> str:
     """ "order_lookup, its result": the turns as the timeline names them."""
     return ", ".join(name(turn) for turn in turns) or "none"
 
 
-def name(turn: ls.Turn) -> str:
+def name(turn: ls.SessionTurn) -> str:
     envelope = turn.message.envelope
     if turn.display == "tool.result":
         return "its result"

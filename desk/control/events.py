@@ -1,0 +1,120 @@
+"""The events topic as a client reads it: followed in the background, kept in log order, waited on by condition."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import laser_sdk as ls
+
+from desk.control.errors import DeskError
+
+_PID = re.compile(r"\s*\(pid \d+[^)]*\)| pid \d+")
+_BETWEEN = 0.02  # seconds between two looks at the log: an empty one costs a third of a millisecond
+
+
+class Event(dict[str, Any]):
+    """One event as it is on the log. Printed, it is a sentence without process ids and times."""
+
+    def __repr__(self) -> str:
+        return sentence(self)
+
+    __str__ = __repr__
+
+
+def sentence(event: dict[str, Any]) -> str:
+    """ "resolver, t-1: holding 8 s at the policy step: kill it now"."""
+    words = _PID.sub("", event.get("text") or event["kind"].replace("_", " "))
+    who = event.get("agent", "")
+    ticket = event.get("ticket")
+    if words.startswith(f"{who} "):
+        words = words.removeprefix(f"{who} ")
+    return f"{who}, {ticket}: {words}" if ticket else f"{who} {words}"
+
+
+def matches(event: dict[str, Any], kind: str) -> bool:
+    """Whether an event is of this kind; "ledger:done" is the kind ledger in the state done."""
+    name, _, state = kind.partition(":")
+    return event["kind"] == name and (not state or event.get("state") == state)
+
+
+class EventLog:
+    """Everything on one events topic so far, and everything to come. One reader per desk."""
+
+    def __init__(self, laser: ls.Laser, topic: str) -> None:
+        self.rows: list[Event] = []
+        """Every event, repeats included, in log order."""
+        self._laser, self._topic = laser, topic
+        self._cursor = laser.topic(topic).replay()
+        self._listeners: list[Callable[[list[Event]], None]] = []
+        self._changed = asyncio.Event()
+        self._trouble = ""
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read what is there and follow."""
+        self._take(await self._cursor.poll())
+        self._task = asyncio.create_task(self._follow())
+
+    async def stop(self) -> None:
+        """Read what is left, and follow no more."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
+        """Call back on the loop with the new events whenever there are some; returns what ends that."""
+        self._listeners.append(callback)
+
+        def remove() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(callback)
+
+        return remove
+
+    async def wait(
+        self, wanted: Callable[[Event], bool], timeout: float, missing: Callable[[], str]
+    ) -> Event:
+        """The first event, past ones included, that is wanted. timeout in seconds; `missing` says what did not come.
+
+        Raises DeskError when it does not come in time.
+        """
+        seen = 0
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            changed = self._changed
+            for event in self.rows[seen:]:
+                if wanted(event):
+                    return event
+            seen = len(self.rows)
+            left = deadline - loop.time()
+            if left <= 0:
+                raise DeskError(missing() + (f" The log: {self._trouble}." if self._trouble else ""))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), min(left, 0.25))
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                self._take(await self._cursor.poll())
+                self._trouble = ""
+            except (
+                ls.LaserError
+            ) as error:  # the stack is away: it comes back, and the offsets are still right
+                self._trouble = str(error)
+                await asyncio.sleep(_BETWEEN * 10)
+            await asyncio.sleep(_BETWEEN)
+
+    def _take(self, messages: Iterable[ls.Message]) -> None:
+        new = [Event(message.json()) for message in messages]
+        if not new:
+            return
+        self.rows.extend(new)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        for listener in list(self._listeners):
+            listener(new)

@@ -1,0 +1,385 @@
+"""A running support desk, as a person has it: open tickets, answer questions, kill agents, read the log."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import laser_sdk as ls
+
+from desk.control import folder as folders
+from desk.control.errors import DeskError
+from desk.control.events import Event, EventLog, matches
+from desk.control.questions import Counts, Question, asked, count, waiting
+from desk.outside.bank import Bank
+from desk.outside.writer import WriterError, make_writer
+from desk.runtime.connect import StackUnreachable, connect
+from desk.runtime.saved import compare_and_swap
+from desk.runtime.spec import Spec
+from desk.settings import Settings, SettingsError
+from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
+from desk.support import world
+from desk.support.agent import CUSTOMER, EVENTS, LANE, PARTITIONS
+from desk.support.tickets import TicketError, message
+
+AGENTS = ("triage", "resolver", "billing")
+_KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
+_NATURAL = "holding"
+"""The place to die that needs no preparation when the policy pause is long enough for a kill."""
+
+
+class Ticket(str):
+    """A ticket's id, such as "t-1", and what it was opened with."""
+
+    scenario: str
+    text: str
+    customer: str
+
+    def __new__(cls, number: str, scenario: str = "", text: str = "", customer: str = "") -> "Ticket":
+        self = super().__new__(cls, number)
+        self.scenario, self.text, self.customer = scenario, text, customer
+        return self
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Where a group stands in one partition of the lane. stored: the last acknowledged offset, None before the first;
+    head: the last offset there is.
+    """
+
+    partition: int
+    stored: int | None
+    head: int
+
+
+async def start(
+    *,
+    resume: bool = False,
+    name: str = "support",
+    on_line: Callable[[str], None] | None = None,
+    bank: str = "",
+    **settings: Any,
+) -> "SupportDesk":
+    """Start the stack (unless one is named by LASER_CONNECTION_STRING) and the three agents.
+
+    name: of the folder below DESK_DATA; on_line: gets one line for each thing that came up; bank: "forgetful" for one
+    without payment keys; settings: fields of Settings. Raises DeskError.
+    """
+    try:
+        told = Settings.from_env().having(**settings)
+        make_writer(told)
+    except (SettingsError, WriterError) as error:
+        raise DeskError(str(error)) from None
+    folder = (told.data / name).absolute()
+    if resume:
+        stream = folders.noted(folder)["stream"]
+    else:
+        folders.fresh(folder)
+        stream = f"support-{name}-{secrets.token_hex(3)}"
+    support = SupportDesk(told, folder, stream, on_line or (lambda line: None))
+    try:
+        await support._come_up({"billing": {"bank": bank}} if bank else {})
+    except (SupervisorError, StackUnreachable, ls.LaserError) as error:
+        await support.stop()
+        raise DeskError(str(error)) from None
+    except BaseException:
+        await support.stop()
+        raise
+    folders.note(folder, stream=stream)
+    return support
+
+
+class SupportDesk:
+    """Made by `start`. Every method that acts is a coroutine; what only reads the log so far is not."""
+
+    def __init__(self, settings: Settings, folder: Path, stream: str, on_line: Callable[[str], None]) -> None:
+        self.settings, self.folder, self.stream = settings, folder, stream
+        self.bank = Bank(folder / "bank.sqlite")
+        self._on_line = on_line
+        self._supervisor: Supervisor | None = None
+        self._laser: ls.Laser | None = None
+        self._log: EventLog | None = None
+
+    # -- tickets
+
+    async def open_ticket(self, scenario_or_text: str, customer: str | None = None) -> Ticket:
+        """A customer writes. Takes a scenario's name or their own words; returns the ticket.
+
+        customer: an id such as "c-17"; without one a scenario's own customer, or nobody who is signed in.
+        """
+        counters = self.laser.kv("counters")
+        opened = await _next(counters, f"opened:{scenario_or_text}") if _short(scenario_or_text) else 1
+        try:
+            text, scenario_customer, scenario = message(scenario_or_text, opened - 1, world.load())
+        except TicketError as error:
+            raise DeskError(str(error)) from None
+        ticket = Ticket(
+            f"t-{await _next(counters, 'ticket')}",
+            scenario.name if scenario else "",
+            text,
+            scenario_customer if customer is None else customer,
+        )
+        for _ in range(2 if scenario and scenario.twice else 1):
+            await self.send(ticket)
+        return ticket
+
+    async def send(self, ticket: Ticket) -> None:
+        """Send a ticket to triage; sending it again is the same ticket twice."""
+        session, lease = await self.laser.sessions().create(ticket).agent(CUSTOMER).begin()
+        lease.release()
+        body = {"ticket": ticket, "customer": ticket.customer, "text": ticket.text}
+        await self.laser.agdx(LANE, CUSTOMER, session.conversation).command(
+            ls.derive_conversation_id(str(ticket)),
+            json.dumps(body).encode(),
+            operation="triage",
+            target="triage",
+            idempotency_key=str(ticket),
+            content_type="json",
+            metadata={"role": "user"},
+        )
+
+    async def until(self, ticket: str, *kinds: str, timeout: float = 30.0) -> Event:
+        """The first event of this ticket that is of one of these kinds, such as "holding" or "ledger:done".
+
+        Comes at once for what has happened already. timeout in seconds. Raises DeskError when it does not come.
+        """
+
+        def wanted(event: Event) -> bool:
+            return event.get("ticket") == ticket and any(matches(event, kind) for kind in kinds)
+
+        return await self.log.wait(wanted, timeout, lambda: self._missing(ticket, kinds, timeout))
+
+    def events(self, ticket: str | None = None) -> list[Event]:
+        """What the log holds so far, repeats included; of one ticket, or of everything."""
+        return [event for event in self.log.rows if ticket is None or event.get("ticket") == ticket]
+
+    def counts(self, ticket: str) -> Counts:
+        """What happened to a ticket, counted raw from the log and the bank's books."""
+        return count(str(ticket), self.log.rows, self.bank.payments(), self.bank.asked())
+
+    def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
+        """Call back with new events as they come; returns what ends that."""
+        return self.log.listen(callback)
+
+    # -- the person at the desk
+
+    def waiting(self) -> list[Question]:
+        """The questions no decision has come for."""
+        return waiting(self.log.rows)
+
+    async def approve(self, ticket: str, by: str = "person") -> None:
+        """Say yes to what this ticket asks. The first answer stands, whoever gives another."""
+        await self._answer(ticket, True, by)
+
+    async def decline(self, ticket: str, by: str = "person") -> None:
+        """Say no to what this ticket asks. The first answer stands, whoever gives another."""
+        await self._answer(ticket, False, by)
+
+    async def _answer(self, ticket: str, ok: bool, by: str) -> None:
+        """The answer is a command to the resolver: given while the resolver is down, it is simply undelivered work."""
+        open_ones = [question for question in self.waiting() if question.ticket == ticket]
+        questions = open_ones or [question for question in asked(self.log.rows) if question.ticket == ticket]
+        if not questions:
+            raise DeskError(f"{ticket} asks nothing: only a refund that is due is put to a person.")
+        session = ls.derive_session_id(self.stream, "", str(ticket))
+        for question in questions:
+            key = f"{question.handoff}:decide:{by}:{'yes' if ok else 'no'}"
+            body = {
+                "ticket": str(ticket),
+                "handoff": question.handoff,
+                "order": question.order,
+                "customer": question.customer,
+                "cents": question.cents,
+                "what": question.what,
+                "ok": ok,
+                "by": by,
+            }
+            await self.laser.agdx(LANE, "person", session).command(
+                ls.derive_conversation_id(key),
+                json.dumps(body).encode(),
+                operation="decide",
+                target="resolver",
+                idempotency_key=key,
+                content_type="json",
+            )
+
+    # -- processes
+
+    @property
+    def processes(self) -> Mapping[str, ProcessState]:
+        """Every process by name, as the supervisor sees it."""
+        return self.supervisor.states
+
+    async def kill(self, name: str, by: str = "code") -> int:
+        """SIGKILL that process; the supervisor starts another. Returns the pid that was killed."""
+        return await self._ask(self.supervisor.kill(name, by=by))
+
+    async def restart(self, name: str, **switches: str) -> None:
+        """End that process cleanly and start it with these switches changed; an empty one is taken away."""
+        await self._ask(self.supervisor.restart(name, **switches))
+
+    async def use_baseline(self, *names: str) -> None:
+        """Let these agents run without checkpoint and ledger; all that have a baseline when none is named."""
+        for name in names or ("resolver", "billing"):
+            if name == "triage":
+                raise DeskError("triage has no baseline: it keeps no checkpoint and no ledger.")
+            await self.restart(name, baseline="1")
+
+    async def use_shipped(self, *names: str) -> None:
+        """Let these agents run as they are shipped; all when none is named."""
+        for name in names or ("resolver", "billing"):
+            await self.restart(name, baseline="")
+
+    async def use_bank(self, kind: str) -> None:
+        """ "forgetful": a bank that pays whenever it is asked; "keyed": one that pays once for each key."""
+        if kind not in ("forgetful", "keyed"):
+            raise DeskError(f"There is no {kind!r} bank: choose forgetful or keyed.")
+        await self.restart("billing", bank="forgetful" if kind == "forgetful" else "")
+
+    async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
+        """Turn the monkey on or off: it kills a random agent every so many seconds (give or take a half)."""
+        chosen = self.settings.seed if seed is None else seed
+        await self._ask(self.supervisor.chaos(on, every=every, seed=chosen, names=AGENTS))
+
+    async def run(
+        self,
+        scenario: str,
+        kill: str | None = None,
+        at: str | None = None,
+        answer: str | None = "approve",
+        timeout: float = 30.0,
+    ) -> Ticket:
+        """Open a ticket, kill `kill` when the ticket reaches the event `at`, answer what is asked, wait for the end.
+
+        at: an event kind such as "looking_up", "holding", "paid" or "ledger:done"; the process holds still there until
+        it is killed. answer: "approve", "decline", or None to return when a person is asked. Raises DeskError.
+        """
+        if answer not in ("approve", "decline", None):
+            raise DeskError(f"A person can approve or decline, not {answer!r}.")
+        prepared = kill and at and not (at == _NATURAL and self.settings.policy_pause >= 0.5)
+        if prepared:
+            await self.restart(kill, die_at=at)
+        ticket = await self.open_ticket(scenario)
+        killing = (
+            asyncio.ensure_future(self._kill_at(ticket, kill, at or _NATURAL, timeout)) if kill else None
+        )
+        try:
+            await self._see_through(ticket, answer, timeout)
+            if killing:
+                await killing
+        finally:
+            if killing:
+                killing.cancel()
+            if prepared:
+                await self.restart(kill, die_at="")
+        return ticket
+
+    async def _kill_at(self, ticket: Ticket, name: str, at: str, timeout: float) -> None:
+        await self.until(ticket, at, timeout=timeout)
+        await self.kill(name)
+
+    async def _see_through(self, ticket: Ticket, answer: str | None, timeout: float) -> None:
+        """Answer the ticket's question, if it asks one, and wait until it is closed."""
+        event = await self.until(ticket, "asked", "closed", timeout=timeout)
+        if event["kind"] == "closed" or answer is None:
+            return
+        await (self.approve if answer == "approve" else self.decline)(ticket)
+        await self.until(ticket, "closed", timeout=timeout)
+
+    # -- the log itself
+
+    async def group(self, name: str) -> list[Offset]:
+        """Where an agent's group stands, partition by partition: what is stored is acknowledged."""
+        consumer = self.laser.topic(LANE).consumer_group(name).consumer(
+            auto_commit="disabled", auto_join_group=False, create_group=False
+        )  # fmt: skip
+        offsets = []
+        for partition in range(PARTITIONS):
+            stored = await consumer.stored_offset(partition)
+            if stored is not None:
+                offsets.append(Offset(partition, stored.stored_offset, stored.current_offset))
+        return offsets
+
+    async def stop(self) -> None:
+        """End every process of the desk. The folder keeps everything."""
+        if self._log:
+            await self._log.stop()
+        if self._supervisor:
+            await self._supervisor.stop()
+        self._log = self._supervisor = None
+
+    @property
+    def laser(self) -> ls.Laser:
+        """The client this process talks to the stack with."""
+        if self._laser is None or self._log is None:
+            raise DeskError("This desk has stopped: start another.")
+        return self._laser
+
+    @property
+    def log(self) -> EventLog:
+        if self._log is None:
+            raise DeskError("This desk has stopped: start another.")
+        return self._log
+
+    @property
+    def supervisor(self) -> Supervisor:
+        if self._supervisor is None:
+            raise DeskError("This desk has stopped: start another.")
+        return self._supervisor
+
+    async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
+        specs = self._specs(switches)
+        self._supervisor = await Supervisor.start(
+            folder=self.folder,
+            specs=specs,
+            embedded=not self.settings.connection,
+            connection=self.settings.connection,
+        )
+        self._laser = await connect(self._supervisor.connection, self.stream)
+        where = self._supervisor.connection.rpartition("@")[2]
+        self._on_line(f"stack     up on {where}, data {self.folder}")
+        await self._laser.stream(self.stream).ensure()
+        await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
+        await self._laser.topic(EVENTS).ensure(1)
+        self._log = EventLog(self._laser, EVENTS)
+        await self._log.start()
+        await self._supervisor.launch()
+        states = self._supervisor.states
+        self._on_line("   ".join(f"{name:9} up (pid {states[name].pid})" for name in AGENTS))
+
+    def _specs(self, switches: Mapping[str, Mapping[str, str]]) -> Sequence[Spec]:
+        return [
+            Spec(
+                name=name,
+                module=f"desk.support.{name}",
+                stream=self.stream,
+                events_topic=EVENTS,
+                folder=self.folder,
+                settings=self.settings,
+                switches=switches.get(name, {}),
+            )
+            for name in AGENTS
+        ]
+
+    async def _ask(self, work: Any) -> Any:
+        try:
+            return await work
+        except SupervisorError as error:
+            raise DeskError(str(error)) from None
+
+    def _missing(self, ticket: str, kinds: Sequence[str], timeout: float) -> str:
+        own = self.events(ticket)
+        last = f"the last was {own[-1]!r}" if own else "it has no event at all"
+        return f"{ticket} did not reach {' or '.join(kinds)} within {timeout:g} s: {last}."
+
+
+async def _next(kv: ls.Kv, key: str) -> int:
+    """The next number of a counter, from 1."""
+    return await compare_and_swap(kv, key, lambda number: (number or 0) + 1)
+
+
+def _short(text: Any) -> bool:
+    return isinstance(text, str) and len(text) < 40
