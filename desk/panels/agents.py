@@ -1,0 +1,69 @@
+"""The agents panel: one card a process with its state, its pid and Kill; the chaos monkey's switch below."""
+
+from html import escape
+from typing import Any
+
+from desk.panels.frame import Line, Panel, button, card, row
+from desk.panels.press import Press
+from desk.panels.style import chip, name
+from desk.supervisor.client import ProcessState
+
+STACK = "stack"
+
+
+class AgentCard:
+    """One process."""
+
+    def __init__(self, desk: Any, agent: str, panel: Panel) -> None:
+        self._facts = Line()
+        kill = button("Kill", "danger", f"SIGKILL {agent}: no cleanup, no chance to save anything")
+        kill.add_class(f"desk-kill-{agent}")
+        self._press = Press(kill, lambda: desk.kill(agent, by="button"), panel.problem)
+        self.box = card([self._facts, kill], width="216px")
+
+    def show(self, state: ProcessState) -> None:
+        """Bring the card up to date."""
+        pid = f"pid {state.pid}" if state.pid else "no process"
+        deaths = f"{state.deaths} death{'' if state.deaths == 1 else 's'}"
+        error = f'<div class="desk-error">{escape(state.error)}</div>' if state.error else ""
+        self._facts.say(
+            f'<div class="desk-row">{name(state.name)}{chip(state.state)}</div><div class="desk-row desk-soft">'
+            f'<span>{pid}</span><span class="desk-number">{deaths}</span></div>{error}'
+        )
+        self._press.allow(bool(state.pid))
+
+
+class AgentsPanel(Panel):
+    """Cards for every process but the stack, kept up to date by the supervisor's word."""
+
+    def __init__(self, desk: Any) -> None:
+        self._desk = desk
+        self._cards: dict[str, AgentCard] = {}
+        self._row = row([])
+        self._chaos = False
+        self._monkey = button("Start chaos", tooltip="Kill a random agent every few seconds", width="120px")
+        self._monkey_says = Line()
+        super().__init__("Agents", [self._row, row([self._monkey, self._monkey_says])])
+        Press(self._monkey, self._switch_chaos, self.problem)
+        desk.supervisor.listen(lambda _state: self.refresh())
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what the supervisor knows now."""
+        for agent, state in self._desk.processes.items():
+            if agent == STACK:
+                continue
+            if agent not in self._cards:
+                self._cards[agent] = AgentCard(self._desk, agent, self)
+                self._row.children = [*self._row.children, self._cards[agent].box]
+            self._cards[agent].show(state)
+
+    async def _switch_chaos(self) -> None:
+        await self._desk.chaos(not self._chaos)
+        self._chaos = not self._chaos
+        self._monkey.description = "Stop chaos" if self._chaos else "Start chaos"
+        says = "the chaos monkey kills a random agent every few seconds" if self._chaos else ""
+        self._monkey_says.say(f'<span class="desk-soft">{says}</span>')
+
+    def __repr__(self) -> str:
+        return "Agents: " + ", ".join(self._cards)
