@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -340,7 +341,7 @@ class SupportDesk:
         )
         self._laser = await connect(self._supervisor.connection, self.stream)
         where = self._supervisor.connection.rpartition("@")[2]
-        self._on_line(f"stack     up on {where}, data {self.folder}")
+        self._on_line(f"stack     up on {where}, data {os.path.relpath(self.folder)}")
         await self._laser.stream(self.stream).ensure()
         await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
         await self._laser.topic(EVENTS).ensure(1)
