@@ -1,5 +1,12 @@
 """Which surfaces the stack serves, in the order their folds run. Serving one more is one more line here."""
 
+from desk.stack.managed.kv import KeyValue
+from desk.stack.managed.leases import Leases
+from desk.stack.managed.presence import Presence
 from desk.stack.managed.surface import Surface
 
-SURFACES: tuple[type[Surface], ...] = ()
+SURFACES: tuple[type[Surface], ...] = (
+    Presence,
+    KeyValue,
+    Leases,
+)

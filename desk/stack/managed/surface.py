@@ -27,6 +27,7 @@ from desk.stack.wire.shape import Shape
 Request = dict[str, Any]
 Handler = Callable[[Any, Request, "Context"], Any]
 PlainHandler = Callable[[Any, Request, "Context"], Any | Awaitable[Any]]
+RawHandler = Callable[[Any, bytes, "Context"], bytes]
 
 
 class SurfaceError(Exception):
@@ -60,6 +61,12 @@ class Position:
     generation: int
     offset: int
 
+    def covers(self, required: Mapping[str, Any]) -> bool:
+        """Has everything up to a required `MutationPosition` been applied here?"""
+        return (
+            required.get("topic_generation") == self.generation and required.get("offset", 0) <= self.offset
+        )
+
     def wire(self) -> dict[str, int]:
         return {"topic_generation": self.generation, "partition": 0, "offset": self.offset}
 
@@ -74,7 +81,7 @@ class Context:
     caller: Caller
     surfaces: Mapping[str, Surface]
     operation_id: int = 0  # 0 outside a mutation
-    position: Position | None = None  # of this mutation; None outside one
+    position: Position | None = None  # of this mutation, or the last one applied before this read
 
     def surface(self, name: str) -> Any:
         """Another surface by its name (the registry registers session sources at `sessions`), or None."""
@@ -93,6 +100,7 @@ class Surface:
     mutations: ClassVar[Mapping[int, Handler]] = {}
     barrier_reads: ClassVar[Mapping[int, Handler]] = {}
     plain: ClassVar[Mapping[int, PlainHandler]] = {}
+    raw: ClassVar[Mapping[int, RawHandler]] = {}  # bodies that are no CBOR; the answer is sent as it is
     writes: ClassVar[frozenset[int]] = frozenset()  # plain codes that need the engine's transaction
 
     def __init__(self, store: Store, log: Log) -> None:
@@ -112,6 +120,9 @@ class Surface:
         self, stream: str, topic: str, partition: int, records: Sequence[Record], context: Context
     ) -> None:
         """Fold records; runs inside the append's transaction, before it is acknowledged."""
+
+    def greeted(self, context: Context) -> None:
+        """A connection said hello."""
 
     def disconnected(self, client_id: int) -> None:
         """A connection is gone."""

@@ -1,0 +1,249 @@
+"""The managed band: from a command's bytes to its reply's bytes, over the surfaces that are served.
+
+    mutation      frame off, known operation? -> its recorded reply; else handler, position, outcome, reply
+    barrier read  frame off when there is one, positions checked, handler, reply in the frame asked for
+    plain read    handler, bare reply; may answer later
+    anything else CommandError `unsupported`
+
+The engine opens the transaction for MUTATIONS before it calls `handle`, so an outcome is recorded with what
+it changed or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from desk.stack.broker.log import Log
+from desk.stack.engine import Caller
+from desk.stack.managed import batch, hello, outcomes
+from desk.stack.managed.outcomes import Outcomes
+from desk.stack.managed.served import SURFACES
+from desk.stack.managed.surface import Bare, CommandError, Context, Position, Surface, SurfaceError
+from desk.stack.store import Store
+from desk.stack.wire import agdx, cbor
+from desk.stack.wire.iggy import Record
+from desk.stack.wire.shape import Shape, ShapeError, check
+
+THE_STACK = Caller(0, 0, "")  # who folds: nobody asked
+
+_NO_SHAPE: Shape = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one command code is answered."""
+
+    surface: Surface
+    handler: Callable[[Any, Context], Any]
+    shape: Shape
+    position: str  # the surface name of its frontier, or ""
+
+
+class Band:
+    """All surfaces behind one door; what the engine calls."""
+
+    SCHEMAS: ClassVar[Sequence[str]] = (outcomes.SCHEMA, *(s.schema for s in SURFACES if s.schema))
+    MUTATIONS: ClassVar[frozenset[int]] = agdx.MUTATION_CODES.union(*(s.writes for s in SURFACES))
+
+    def __init__(self, store: Store, log: Log, clock: Callable[[], int] | None = None) -> None:
+        """`clock` gives the time in epoch microseconds."""
+        self._store = store
+        self._log = log
+        self._now_us = clock or _now_us
+        self._opened_us = self._now_us()
+        self.surfaces: dict[str, Surface] = {kind.name: kind(store, log) for kind in SURFACES}
+        self._outcomes = Outcomes(store)
+        self._mutations = self._routes("mutations")
+        self._reads = self._routes("barrier_reads")
+        self._plain = self._routes("plain")
+        self._raw = self._routes("raw")
+        self._hello = b""
+        self.reload()
+
+    def reload(self) -> None:
+        """Forget every cache and read the tables again: at the start, and after a transaction failed."""
+        self._outcomes.reload()
+        for surface in self.surfaces.values():
+            surface.reload()
+
+    def handle(self, code: int, body: bytes, caller: Caller) -> bytes | Awaitable[bytes]:
+        """Answer one managed command."""
+        try:
+            if code in agdx.MUTATION_CODES:
+                return self._mutate(code, body, caller)
+            if code in self._reads:
+                return self._read(self._reads[code], body, caller)
+            if code in self._plain:
+                return self._answer_plain(self._plain[code], body, caller)
+            if code in self._raw:
+                return self._raw[code].handler(body, self._context(caller))
+            if code == agdx.HELLO:
+                return self._greet(caller)
+            raise unsupported(code)
+        except CommandError as error:
+            return agdx.refusal(error.code, error.message)
+        except (cbor.DecodeError, ShapeError) as error:
+            return agdx.refusal("invalid_argument", str(error))
+
+    def wants(self, stream: str, topic: str) -> bool:
+        """Does any fold want records of this topic?"""
+        return any(surface.wants(stream, topic) for surface in self.surfaces.values())
+
+    def appended(self, stream: str, topic: str, partition: int, records: Sequence[Record]) -> None:
+        """Run the folds of one append, inside its transaction."""
+        context = self._context(THE_STACK)
+        for surface in self.surfaces.values():
+            if surface.wants(stream, topic):
+                surface.appended(stream, topic, partition, records, context)
+
+    def disconnected(self, client_id: int) -> None:
+        """Forget what belonged to a connection."""
+        for surface in self.surfaces.values():
+            surface.disconnected(client_id)
+
+    def _greet(self, caller: Caller) -> bytes:
+        context = self._context(caller)
+        for surface in self.surfaces.values():
+            surface.greeted(context)
+        self._hello = self._hello or cbor.dumps(hello.announce(self.surfaces.values(), self._opened_us))
+        return self._hello
+
+    def _mutate(self, code: int, body: bytes, caller: Caller) -> bytes:
+        frame = agdx.mutation_frame(body)
+        recorded = self._outcomes.recall(frame.operation_id)
+        if recorded is not None:
+            return self._framed(recorded)
+        now_us = self._now_us()
+        if code == agdx.BATCH:
+            slots, changed = batch.run(self, frame, caller, now_us)
+            reply = cbor.dumps({"results": slots})
+        else:
+            reply, changed = self.apply(code, frame.payload, caller, frame.operation_id, now_us), True
+        if changed:
+            self._outcomes.remember(frame.operation_id, now_us, reply)
+        return self._framed(reply)
+
+    def apply(self, code: int, payload: bytes, caller: Caller, operation_id: int, now_us: int) -> bytes:
+        """Apply one mutation; the bare surface reply. A refusal leaves no trace but its recorded outcome."""
+        route = self._mutations.get(code)
+        if route is None:
+            raise unsupported(code)
+        position = self._outcomes.advance(route.position, now_us) if route.position else None
+        context = Context(self._store, self._log, now_us, caller, self.surfaces, operation_id, position)
+        try:
+            with self._store.db:  # a savepoint: what a refused handler wrote goes, the outcome stays
+                return _reply(route.handler(_request(payload, route.shape), context))
+        except SurfaceError as error:
+            return cbor.dumps({"Err": error.value})
+
+    def recall(self, operation_id: int) -> bytes | None:
+        """The recorded reply of an operation, for items of a batch that carry their own identity."""
+        return self._outcomes.recall(operation_id)
+
+    def remember(self, operation_id: int, now_us: int, reply: bytes) -> None:
+        """Record the reply of such an item."""
+        self._outcomes.remember(operation_id, now_us, reply)
+
+    def read_bare(self, code: int, payload: bytes, caller: Caller) -> bytes:
+        """One read inside a batch: framed or bare in, always bare out."""
+        route = self._reads.get(code) or self._plain.get(code)
+        if route is None or code in self.MUTATIONS:
+            raise unsupported(code)
+        if code in self._reads:
+            frame = agdx.read_frame(payload)
+            request = cbor.loads(frame.read) if isinstance(frame, agdx.ReadFrame) else frame
+        else:
+            request = cbor.loads(payload)
+        try:
+            outcome = route.handler(check_request(request, route.shape), self._read_context(route, caller))
+        except SurfaceError as error:
+            return cbor.dumps({"Err": error.value})
+        if isinstance(outcome, Awaitable):
+            raise CommandError("unsupported", "a query cannot ride in a batch")
+        return _reply(outcome)
+
+    def _read(self, route: Route, body: bytes, caller: Caller) -> bytes:
+        frame = agdx.read_frame(body)
+        context = self._read_context(route, caller)
+        if isinstance(frame, agdx.ReadFrame):
+            if frame.min_position and not (context.position and context.position.covers(frame.min_position)):
+                raise CommandError("stale", f"the {route.position} surface is not at the required position")
+            return self._framed(_answer(route, cbor.loads(frame.read), context))
+        return _answer(route, frame, context)
+
+    def _answer_plain(self, route: Route, body: bytes, caller: Caller) -> bytes | Awaitable[bytes]:
+        context = self._read_context(route, caller)
+        try:
+            outcome = route.handler(check_request(cbor.loads(body), route.shape), context)
+        except SurfaceError as error:
+            return cbor.dumps({"Err": error.value})
+        return _reply_later(outcome) if isinstance(outcome, Awaitable) else _reply(outcome)
+
+    def _framed(self, reply: bytes) -> bytes:
+        frontier = {
+            surface: self._outcomes.heads[surface].wire()
+            for surface in ("kv", "fork", "graph")
+            if surface in self._outcomes.heads
+        }
+        return agdx.reply_frame(reply, frontier)
+
+    def _context(self, caller: Caller) -> Context:
+        return Context(self._store, self._log, self._now_us(), caller, self.surfaces)
+
+    def _read_context(self, route: Route, caller: Caller) -> Context:
+        position: Position | None = self._outcomes.heads.get(route.position)
+        return Context(self._store, self._log, self._now_us(), caller, self.surfaces, 0, position)
+
+    def _routes(self, kind: str) -> dict[int, Route]:
+        """Every surface's handlers of one kind, bound and with the shapes of their requests."""
+        routes: dict[int, Route] = {}
+        for surface in self.surfaces.values():
+            handlers: Mapping[int, Callable[..., Any]] = getattr(surface, kind)
+            for code, handler in handlers.items():
+                bound = handler.__get__(surface)
+                routes[code] = Route(surface, bound, surface.shapes.get(code, _NO_SHAPE), surface.position)
+        return routes
+
+
+def unsupported(code: int) -> CommandError:
+    """The refusal of a command nobody here serves."""
+    return CommandError("unsupported", f"command {code} is not served here")
+
+
+def check_request(request: Any, shape: Shape) -> dict[str, Any]:
+    """A decoded request of the right shape and of op version 1."""
+    checked = check(request, shape)
+    if "v" in shape and checked["v"] != 1:
+        raise SurfaceError({"Version": {"expected": 1, "got": checked["v"]}})
+    return checked
+
+
+def _request(payload: bytes, shape: Shape) -> dict[str, Any]:
+    return check_request(cbor.loads(payload), shape)
+
+
+def _answer(route: Route, request: Any, context: Context) -> bytes:
+    try:
+        return _reply(route.handler(check_request(request, route.shape), context))
+    except SurfaceError as error:
+        return cbor.dumps({"Err": error.value})
+
+
+def _reply(outcome: Any) -> bytes:
+    return cbor.dumps(outcome.value if isinstance(outcome, Bare) else {"Ok": outcome})
+
+
+async def _reply_later(outcome: Awaitable[Any]) -> bytes:
+    try:
+        return _reply(await outcome)
+    except SurfaceError as error:
+        return cbor.dumps({"Err": error.value})
+    except CommandError as error:
+        return agdx.refusal(error.code, error.message)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
