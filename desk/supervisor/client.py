@@ -108,8 +108,9 @@ class Supervisor:
         await self._ask("launch", specs=[spec.to_json() for spec in specs or self._specs])
 
     async def kill(self, name: str, by: str = "code") -> int:
-        """SIGKILL the process of that name, "stack" included, and return its pid; it is replaced at once.
+        """SIGKILL the process of that name, "stack" included, and return its pid once it is gone.
 
+        It is replaced at once; a second kill waits for the replacement.
         `by` says who did it, for the log: button, chaos, code or a person's name.
         """
         return await self._ask("kill", name=name, by=by)

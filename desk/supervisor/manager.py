@@ -22,7 +22,7 @@ STACK = "stack"
 _WRITE_FIRST = 0.25  # seconds a `killed` event may delay its SIGKILL
 _COME_UP = 30.0  # seconds for a process to come up
 _BETWEEN_LIVES = 5.0  # seconds a kill waits for a process that is just being replaced
-_GO = 1.0  # seconds for a process to heed SIGTERM, which agents do at once unless they are stopped
+_GO = 1.0  # seconds for a signal to end a process; SIGTERM ends an agent at once, unless it is stopped
 
 
 @dataclass
@@ -86,24 +86,22 @@ class Manager:
         await asyncio.gather(*(self._come_up(self._members[spec.name]) for spec in specs))
 
     async def kill(self, name: str, by: str) -> int:
-        """SIGKILL that process; the event that says who did it goes first, if the stack takes it in time."""
+        """SIGKILL that process and return its pid once it is gone.
+
+        The event that says who did it goes first, if the stack takes it in time.
+        """
         member = await self._alive(name)
         pid = member.pid
-        if member.killing == pid:  # a second request while the first is on its way
-            return pid
-        member.killing = pid
-        if self._journal:
-            await self._journal.write(
-                "killed",
-                _WRITE_FIRST,
-                agent=name,
-                pid=pid,
-                by=by,
-                text=f"{name} pid {pid} (SIGKILL, by {by})",
-            )
-        if member.pid == pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        if member.killing != pid:  # else somebody's kill of the same process is on its way
+            member.killing = pid
+            if self._journal:
+                text = f"{name} pid {pid} (SIGKILL, by {by})"
+                await self._journal.write("killed", _WRITE_FIRST, agent=name, pid=pid, by=by, text=text)
+            if member.pid == pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._until(lambda: member.pid != pid), _GO)
         return pid
 
     async def restart(self, name: str, module: str | None, switches: dict[str, str | None]) -> None:
