@@ -38,6 +38,10 @@ _FORBIDDEN_TAGS = (
 )
 
 
+class Encoded(bytes):
+    """One CBOR item that is encoded already (by another thread, say); `dumps` copies it as it is."""
+
+
 class DecodeError(ValueError):
     """The bytes are not exactly one CBOR item of the band's kind."""
 
@@ -88,5 +92,5 @@ def _refuse(*_args: Any) -> Any:
     raise DecodeError("a CBOR tag the band does not use")
 
 
-_ENCODERS = {float: _shortest_float}
+_ENCODERS = {float: _shortest_float, Encoded: lambda encoder, item: encoder.write(item)}
 _SEMANTIC = dict.fromkeys(_FORBIDDEN_TAGS, _refuse)
