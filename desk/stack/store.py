@@ -55,6 +55,7 @@ class Store:
         version, or holds a file that is not ours; nothing is changed then.
         """
         lock = _own(folder)
+        db = None
         try:
             db = apsw.Connection(str(folder / FILE))
             db.set_busy_timeout(5_000)
@@ -64,12 +65,13 @@ class Store:
                 for schema in (META, *schemas):
                     db.execute(schema)
                 db.pragma("user_version", VERSION)
-        except apsw.Error as error:
+        except (apsw.Error, StoreError) as error:
+            if db is not None:
+                db.close()
             os.close(lock)
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(f"The data in {folder} cannot be opened: {error}.") from error
-        except StoreError:
-            os.close(lock)
-            raise
         return cls(folder, db, lock)
 
     @contextmanager
@@ -101,7 +103,9 @@ class Store:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
-        """Checkpoint, close the file, give the folder back."""
+        """Close the file, give the folder back; closing twice is closing once."""
+        if self._closing:
+            return
         self._closing = True
         self._checkpoint_wanted.set()
         self._checkpointer.join(timeout=2)
