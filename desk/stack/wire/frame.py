@@ -20,7 +20,6 @@ from desk.stack.wire.codes import (
     Eviction,
     FrameKind,
     Operation,
-    Status,
 )
 
 HEADER = 256
@@ -149,4 +148,4 @@ def decode_reply(frame: bytes) -> Reply | Eviction:
         if body[:4] != _ACCEPTED:
             return Reply(operation, _REJECTED.unpack(body)[2], b"")
         body = body[4:]
-    return Reply(operation, Status(status) if status in Status else status, body)
+    return Reply(operation, status, body)

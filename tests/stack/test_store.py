@@ -1,0 +1,80 @@
+"""The data folder: one owner, no newer data, nothing that is not ours; transactions are whole."""
+
+import apsw
+import pytest
+
+from desk.stack.store import FILE, VERSION, Store, StoreError
+
+TABLE = "CREATE TABLE IF NOT EXISTS notes (text TEXT)"
+
+
+def texts(db):
+    return [text for (text,) in db.execute("SELECT text FROM notes ORDER BY text")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store.open(tmp_path / "data", [TABLE])
+    yield made
+    made.close()
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(store):
+    with store.transaction():
+        store.db.execute("INSERT INTO notes VALUES ('kept')")
+    with pytest.raises(RuntimeError), store.transaction():
+        store.db.execute("INSERT INTO notes VALUES ('lost')")
+        raise RuntimeError
+    assert texts(store.db) == ["kept"]
+
+
+def test_readers_see_what_is_committed_and_cannot_write(store):
+    reader = store.reader()
+    with store.transaction():
+        store.db.execute("INSERT INTO notes VALUES ('a')")
+        assert texts(reader) == []
+    assert texts(reader) == ["a"]
+    with pytest.raises(apsw.ReadOnlyError):
+        reader.execute("INSERT INTO notes VALUES ('b')")
+    reader.close()
+
+
+def test_a_second_owner_is_refused_and_the_folder_is_free_again_afterwards(store, tmp_path):
+    with pytest.raises(StoreError, match="already in use by the stack with pid"):
+        Store.open(tmp_path / "data", [TABLE])
+    store.db.execute("INSERT INTO notes VALUES ('a')")
+    store.close()
+    again = Store.open(tmp_path / "data", [TABLE])
+    assert texts(again.db) == ["a"]
+    again.close()
+
+
+def test_newer_data_is_refused_and_left_as_it_is(store, tmp_path):
+    store.db.pragma("user_version", VERSION + 1)
+    store.close()
+    before = (tmp_path / "data" / FILE).read_bytes()
+    with pytest.raises(StoreError, match="newer version"):
+        Store.open(tmp_path / "data", [TABLE])
+    assert (tmp_path / "data" / FILE).read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
+    (tmp_path / FILE).write_bytes(b"a shopping list, not a database" * 100)
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store.open(tmp_path, [TABLE])
+    assert (tmp_path / FILE).read_bytes().startswith(b"a shopping list")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written"):
+        Store.open(tmp_path / "file" / "data", [TABLE])
+
+
+def test_the_wal_is_copied_home_while_writing_goes_on(store):
+    text = "x" * 4_000
+    for _ in range(5_000):
+        with store.transaction():
+            store.db.execute("INSERT INTO notes VALUES (?)", (text,))
+    wal = store.path.with_name(FILE + "-wal")
+    assert wal.stat().st_size < 80_000_000
