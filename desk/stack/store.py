@@ -60,7 +60,7 @@ class Store:
             db = apsw.Connection(str(folder / FILE))
             db.set_busy_timeout(5_000)
             _guard(folder, db)
-            db.execute(PRAGMAS)
+            db.execute(PRAGMAS).fetchall()  # undrawn rows of the first would stop the others from running
             with db:
                 for schema in (META, *schemas):
                     db.execute(schema)
