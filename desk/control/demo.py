@@ -117,7 +117,9 @@ class Teller:
             who, words = "killed", event["text"]
         elif kind == "agent_up":
             who, words = agent, event["text"].removeprefix(f"{agent} ")
-        elif (kind in _SHOWN and event.get("state") != "refund") or (kind == "ledger" and event["state"] == "done"):
+        elif (kind in _SHOWN and event.get("state") != "refund") or (
+            kind == "ledger" and event["state"] == "done"
+        ):
             who, words = _SHOWN.get(kind) or agent, event["text"]
         else:
             return

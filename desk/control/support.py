@@ -23,8 +23,8 @@ from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
 from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
 from desk.support import world
-from desk.support.agent import CUSTOMER, EVENTS, LANE, PARTITIONS
-from desk.support.tickets import TicketError, message
+from desk.support.agent import CUSTOMER, EVENTS, LANE, PARTITIONS, PERSON
+from desk.support.tickets import SCENARIOS, TicketError, message
 
 AGENTS = ("triage", "resolver", "billing")
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
@@ -112,7 +112,7 @@ class SupportDesk:
         customer: an id such as "c-17"; without one a scenario's own customer, or nobody who is signed in.
         """
         counters = self.laser.kv("counters")
-        opened = await _next(counters, f"opened:{scenario_or_text}") if _short(scenario_or_text) else 1
+        opened = await _next(counters, f"opened:{scenario_or_text}") if scenario_or_text in SCENARIOS else 1
         try:
             text, scenario_customer, scenario = message(scenario_or_text, opened - 1, world.load())
         except TicketError as error:
@@ -123,16 +123,16 @@ class SupportDesk:
             text,
             scenario_customer if customer is None else customer,
         )
+        _, lease = await self.laser.sessions().create(ticket).agent(CUSTOMER).begin()
+        lease.release()
         for _ in range(2 if scenario and scenario.twice else 1):
             await self.send(ticket)
         return ticket
 
     async def send(self, ticket: Ticket) -> None:
         """Send a ticket to triage; sending it again is the same ticket twice."""
-        session, lease = await self.laser.sessions().create(ticket).agent(CUSTOMER).begin()
-        lease.release()
         body = {"ticket": ticket, "customer": ticket.customer, "text": ticket.text}
-        await self.laser.agdx(LANE, CUSTOMER, session.conversation).command(
+        await self.laser.agdx(LANE, CUSTOMER, self._session(ticket)).command(
             ls.derive_conversation_id(str(ticket)),
             json.dumps(body).encode(),
             operation="triage",
@@ -185,7 +185,6 @@ class SupportDesk:
         questions = open_ones or [question for question in asked(self.log.rows) if question.ticket == ticket]
         if not questions:
             raise DeskError(f"{ticket} asks nothing: only a refund that is due is put to a person.")
-        session = ls.derive_session_id(self.stream, "", str(ticket))
         for question in questions:
             key = f"{question.handoff}:decide:{by}:{'yes' if ok else 'no'}"
             body = {
@@ -198,7 +197,7 @@ class SupportDesk:
                 "ok": ok,
                 "by": by,
             }
-            await self.laser.agdx(LANE, "person", session).command(
+            await self.laser.agdx(LANE, PERSON, self._session(ticket)).command(
                 ls.derive_conversation_id(key),
                 json.dumps(body).encode(),
                 operation="decide",
@@ -278,6 +277,14 @@ class SupportDesk:
                 await self.restart(kill, die_at="")
         return ticket
 
+    async def run_many(
+        self, scenarios: Sequence[str], answer: str = "approve", timeout: float = 120.0
+    ) -> list[Ticket]:
+        """Open these tickets at once, answer what they ask, wait until all are closed."""
+        tickets = [await self.open_ticket(scenario) for scenario in scenarios]
+        await asyncio.gather(*(self._see_through(ticket, answer, timeout) for ticket in tickets))
+        return tickets
+
     async def _kill_at(self, ticket: Ticket, name: str, at: str, timeout: float) -> None:
         await self.until(ticket, at, timeout=timeout)
         await self.kill(name)
@@ -331,6 +338,10 @@ class SupportDesk:
             raise DeskError("This desk has stopped: start another.")
         return self._supervisor
 
+    def _session(self, ticket: str) -> str:
+        """The id of a ticket's session, which every process derives for itself."""
+        return ls.derive_session_id(self.stream, "", str(ticket))
+
     async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
         specs = self._specs(switches)
         self._supervisor = await Supervisor.start(
@@ -341,7 +352,7 @@ class SupportDesk:
         )
         self._laser = await connect(self._supervisor.connection, self.stream)
         where = self._supervisor.connection.rpartition("@")[2]
-        self._on_line(f"stack     up on {where}, data {os.path.relpath(self.folder)}")
+        self._on_line(f"stack     up on {where}, data {_short(self.folder)}")
         await self._laser.stream(self.stream).ensure()
         await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
         await self._laser.topic(EVENTS).ensure(1)
@@ -382,5 +393,6 @@ async def _next(kv: ls.Kv, key: str) -> int:
     return await compare_and_swap(kv, key, lambda number: (number or 0) + 1)
 
 
-def _short(text: Any) -> bool:
-    return isinstance(text, str) and len(text) < 40
+def _short(folder: Path) -> str:
+    """A folder as a person would type it."""
+    return os.path.relpath(folder)

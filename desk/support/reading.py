@@ -17,9 +17,9 @@ WISHES = 4
 """How many issues of one message are taken up."""
 
 _ORDER = re.compile(
-    r"\border\s+(?:number|no\.?|id)?\s*[:#]?\s*([^\s,.?!]*\d[^\s,.?!]*)|#(\d+)", re.IGNORECASE
+    r"\border\s+(?:number|no\.?|id)?\s*[:#]?\s*([^\s,.?!()]*\d[^\s,.?!()]*)|#(\d+)", re.IGNORECASE
 )
-_SENTENCES = re.compile(r"(?<=[.?!])\s+|\n+")
+_SENTENCES = re.compile(r"(?<=[.?!])(?<!\bno\.)\s+|\n+", re.IGNORECASE)
 _REASONS = (
     ("duplicate", re.compile(r"\b(?:(?:charged|billed|paid)\s+(?:\w+\s+)?(?:twice|double|again)|two charges|"
                              r"three times|double charge|duplicate|charged \w* ?times)\b", re.IGNORECASE)),

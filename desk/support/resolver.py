@@ -91,7 +91,9 @@ async def decide(desk: Desk, session: ls.Session, body: dict[str, Any]) -> None:
     decision = await first(desk.decisions, desk.handoff, mine)
     verdict = "approved" if decision["ok"] else "declined"
     if decision["answer"] != desk.message_key:
-        await desk.event("late_answer", by=body["by"], text=f"{verdict} by {decision['by']} before")
+        await desk.event(
+            "late_answer", key=False, by=body["by"], text=f"{verdict} by {decision['by']} before"
+        )
         return
     await desk.event(verdict, by=decision["by"], text=verdict)
     if decision["ok"]:
