@@ -49,7 +49,7 @@ def test_grants_and_renewals_answer_the_golden_bytes(bench):
         assert bench.ok(agdx.KV_RELEASE, release) == {"Released": False}
     golden = cbor.loads(fixture("kv_reply_leased.bin"))["Ok"]["Leased"]["position"]
     bench.store.db.execute(
-        "UPDATE mutation_head SET generation = ?, head = ?",
+        "UPDATE mutation_head SET generation = ?, reserved = ?",
         (golden["topic_generation"], golden["offset"] - 1),
     )
     bench.band.reload()

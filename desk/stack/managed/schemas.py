@@ -1,0 +1,198 @@
+"""Writer schemas: one compiled form with two questions, does a value conform, and what do these bytes say.
+
+JSON Schema (jsonschema) validates what a self-describing body says; Avro (fastavro) and Protobuf (protobuf)
+decode bodies by their writer schema. Each library is imported when the first schema of its kind is used.
+"""
+
+import base64
+import io
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Protocol
+
+MAX_SCHEMA_BYTES = 1 << 20
+
+
+class SchemaError(ValueError):
+    """A definition that does not compile; one sentence for a person."""
+
+
+class Undecodable(ValueError):
+    """A body that is not what its schema or content type says."""
+
+
+class Compiled(Protocol):
+    """A schema ready for use."""
+
+    kind: str  # "json_schema", "avro", "protobuf"
+
+    def decode(self, body: bytes) -> Any:
+        """The body as JSON values; Undecodable when it does not conform."""
+
+    def check(self, value: Any) -> None:
+        """Undecodable when an already decoded value does not conform."""
+
+
+def compiled(source: Mapping[str, Any]) -> Compiled:
+    """Compile a `SchemaSource`; SchemaError when it is none."""
+    kind = source.get("kind")
+    if kind == "json_schema":
+        return JsonSchema(_text(source))
+    if kind == "avro":
+        return Avro(_text(source))
+    if kind == "protobuf":
+        descriptors, message = source.get("descriptor_set"), source.get("message_type")
+        if not isinstance(descriptors, bytes | list) or not isinstance(message, str):
+            raise SchemaError("a protobuf schema needs a descriptor set and a message type")
+        return Protobuf(bytes(descriptors), message)
+    raise SchemaError(f"schemas of kind {kind!r} are not served")
+
+
+class JsonSchema:
+    """Validates; the body itself is JSON."""
+
+    kind = "json_schema"
+
+    def __init__(self, text: str) -> None:
+        import jsonschema
+
+        try:
+            schema = json.loads(text)
+            validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+            validator.check_schema(schema)
+        except (ValueError, RecursionError, jsonschema.SchemaError) as error:
+            raise SchemaError(f"the JSON schema is not valid: {_line(error)}") from None
+        self._validator = validator(schema, registry=_NoRemote.registry())
+
+    def decode(self, body: bytes) -> Any:
+        try:
+            value = json.loads(body)
+        except (ValueError, RecursionError):
+            raise Undecodable("the body is not JSON") from None
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        try:
+            problem = next(self._validator.iter_errors(value), None)
+        except Exception as error:
+            raise Undecodable(f"the schema cannot be applied: {_line(error)}") from None
+        if problem is not None:
+            place = "".join(f"/{part}" for part in problem.absolute_path) or "the record"
+            raise Undecodable(f"{place}: {problem.message[:200]}")
+
+
+class Avro:
+    """Bodies are schemaless Avro binary."""
+
+    kind = "avro"
+
+    def __init__(self, text: str) -> None:
+        import fastavro
+
+        self._read = fastavro.schemaless_reader
+        try:
+            self._schema = fastavro.parse_schema(json.loads(text))
+        except Exception as error:
+            raise SchemaError(f"the Avro schema is not valid: {_line(error)}") from None
+
+    def decode(self, body: bytes) -> Any:
+        source = io.BytesIO(body)
+        try:
+            value = self._read(source, self._schema, None)
+        except Exception:
+            raise Undecodable("the body does not decode under its Avro schema") from None
+        if source.tell() != len(body):
+            raise Undecodable("bytes are left over after the Avro value")
+        return plain(value)
+
+    def check(self, value: Any) -> None:
+        """A decoded value says nothing about an Avro schema."""
+
+
+class Protobuf:
+    """Bodies are one message of a type from a FileDescriptorSet."""
+
+    kind = "protobuf"
+
+    def __init__(self, descriptors: bytes, message: str) -> None:
+        from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+
+        self._to_dict = json_format.MessageToDict
+        try:
+            files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
+            pool = descriptor_pool.DescriptorPool()
+            for file in files.file:
+                pool.Add(file)
+            self._type = message_factory.GetMessageClass(pool.FindMessageTypeByName(message))
+        except Exception as error:
+            raise SchemaError(f"the Protobuf schema is not valid: {_line(error)}") from None
+
+    def decode(self, body: bytes) -> Any:
+        try:
+            message = self._type.FromString(body)
+            value = self._to_dict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+        except Exception:
+            raise Undecodable("the body does not decode under its Protobuf schema") from None
+        return _with_numbers(value, message)
+
+    def check(self, value: Any) -> None:
+        """A decoded value says nothing about a Protobuf schema."""
+
+
+def plain(value: Any) -> Any:
+    """A decoded value in JSON's types: bytes as base64, decimals as numbers, times as ISO text."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _with_numbers(value: Any, message: Any) -> Any:
+    """Protobuf's JSON form writes 64-bit integers as text; in a view they are numbers."""
+    for field, content in message.ListFields():
+        if field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64) and field.name in value:
+            value[field.name] = list(content) if isinstance(value[field.name], list) else content
+        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
+            continue
+        elif field.message_type is not None and isinstance(value.get(field.name), dict):
+            _with_numbers(value[field.name], content)
+        elif field.message_type is not None and isinstance(value.get(field.name), list):
+            for item, inner in zip(value[field.name], content, strict=True):
+                if isinstance(item, dict):
+                    _with_numbers(item, inner)
+    for field in message.DESCRIPTOR.fields:
+        if value.get(field.name) == "0" and field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
+            value[field.name] = 0
+    return value
+
+
+class _NoRemote:
+    """A schema registry that fetches nothing: a $ref to another document is an error, never a request."""
+
+    @staticmethod
+    def registry() -> Any:
+        from referencing import Registry
+
+        return Registry()
+
+
+def _text(source: Mapping[str, Any]) -> str:
+    text = source.get("schema")
+    if not isinstance(text, str):
+        raise SchemaError("the schema must be text")
+    if len(text) > MAX_SCHEMA_BYTES:
+        raise SchemaError(f"the schema is longer than {MAX_SCHEMA_BYTES} bytes")
+    return text
+
+
+def _line(error: Exception) -> str:
+    return str(getattr(error, "message", error)).split("\n", 1)[0][:200]
