@@ -28,6 +28,8 @@ from desk.support.tickets import SCENARIOS, TicketError, message
 
 AGENTS = ("triage", "resolver", "billing")
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
+PATIENCE = 10.0
+"""Seconds to wait for a stack to answer."""
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
 
@@ -350,7 +352,7 @@ class SupportDesk:
             embedded=not self.settings.connection,
             connection=self.settings.connection,
         )
-        self._laser = await connect(self._supervisor.connection, self.stream)
+        self._laser = await connect(self._supervisor.connection, self.stream, timeout=PATIENCE)
         where = self._supervisor.connection.rpartition("@")[2]
         self._on_line(f"stack     up on {where}, data {_short(self.folder)}")
         await self._laser.stream(self.stream).ensure()
