@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+NOTHING = "nothing yet"
+
 Shown = Callable[[Any], str]
 """A cell's value as HTML."""
 
@@ -27,6 +29,7 @@ def html(table: pd.DataFrame, shown: Mapping[str, Shown] | None = None, line: in
     draw = dict(shown or {})
     kinds = {c: "number" if pd.api.types.is_numeric_dtype(table[c]) else "word" for c in table.columns}
     head = "".join(f'<th class="{kinds[c]}">{escape(str(c))}</th>' for c in table.columns)
+    corner = escape(str(table.index.name or ""))
     rows = []
     for number, (label, row) in enumerate(table.iterrows()):
         cells = "".join(
@@ -36,7 +39,7 @@ def html(table: pd.DataFrame, shown: Mapping[str, Shown] | None = None, line: in
         ruled = ' class="line"' if number == line else ""
         rows.append(f'<tr{ruled}><th class="word">{escape(str(label))}</th>{cells}</tr>')
     return (
-        f'{_CSS}<table class="desk-sheet dataframe mathjax_ignore tex2jax_ignore"><thead><tr><th></th>{head}</tr>'
+        f'{_CSS}<table class="desk-sheet dataframe mathjax_ignore tex2jax_ignore"><thead><tr><th class="word">{corner}</th>{head}</tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
@@ -59,7 +62,7 @@ class Sheet:
     """Number of the row that is a remark between the others, if there is one."""
 
     def __repr__(self) -> str:
-        return self.table.to_string(max_colwidth=90)
+        return self.table.to_string(max_colwidth=90) if len(self.table) else NOTHING
 
     def _repr_html_(self) -> str:
-        return html(self.table, self.shown, self.line)
+        return html(self.table, self.shown, self.line) if len(self.table) else NOTHING

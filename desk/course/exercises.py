@@ -30,7 +30,26 @@ class Verdict:
         return self.sentence
 
 
-EXERCISES: Mapping[str, Exercise] = {}
+EXERCISES: Mapping[str, Exercise] = {
+    "0.1": Exercise(
+        asks="How many records does the old cursor return, and how many would a new one?",
+        right=(1, 3),
+        why="A cursor knows where it stopped; a new one starts at the beginning, and nothing was taken away.",
+        hint="Poll the old cursor: it goes on where it stopped. Then call hello.replay() and poll that one.",
+    ),
+    "2.1": Exercise(
+        asks="How many lookups were made for this ticket?",
+        right=2,
+        why="The first answer was never recorded, so nobody can know it: asking again is the only honest thing.",
+        hint="The process died before it had anything to note down. What can the next one find?",
+    ),
+    "2.2": Exercise(
+        asks="How often was the policy step held?",
+        right=0,
+        why="There is a bookmark, so the next process replays: it looks up again, but whoever replays does not hold.",
+        hint="In the upper half of resolve, after the bookmark is found, is there a call of hold?",
+    ),
+}
 """By notebook and number: "2.1" is the first exercise of notebook 02."""
 
 

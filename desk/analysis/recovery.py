@@ -1,0 +1,64 @@
+"""Time to recover, kill by kill, judged from the log: until the next process is up, until the ticket goes on."""
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from desk.analysis.palette import INK, colour_of
+from desk.analysis.picture import Picture, canvas, captioned
+from desk.analysis.story import DEATHS, DONE, Event
+
+COLUMNS = ["agent", "by", "up", "working"]
+
+
+def recoveries(events: Iterable[Event]) -> pd.DataFrame:
+    """One row a death: agent, by; up: seconds to the next start of that agent; working: seconds to the first thing
+    its next process wrote about a handoff the dead one had in its hands, NaN when it had none.
+    """
+    rows, held = [], {}
+    open_rows: dict[str, tuple[dict, float, set[str]]] = {}
+    for event in events:
+        kind, agent, pid, step = event["kind"], event.get("agent"), event.get("pid"), event.get("step")
+        if kind in DEATHS:
+            row = {"agent": agent, "by": event.get("by", ""), "up": float("nan"), "working": float("nan")}
+            waiting = open_rows.get(agent, ({}, 0.0, set()))[2]
+            rows.append(row)
+            open_rows[agent] = (row, event["at"], held.pop(pid, set()) | waiting)
+            continue
+        row, since, lost = open_rows.get(agent, ({}, 0.0, set()))
+        if kind == "agent_up" and row:
+            row["up"] = event["at"] - since
+        elif step is not None:
+            (held.setdefault(pid, set()).discard if kind == DONE else held.setdefault(pid, set()).add)(step)
+            if step in lost:
+                lost.clear()
+                row["working"] = event["at"] - since
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def recovery_chart(events: Sequence[Event]) -> Picture:
+    """Every death as a dot: filled where a ticket was waiting for the next process, hollow where none was."""
+    table = recoveries(events)
+    agents = sorted(set(table["agent"]))
+    figure, axes = canvas(9, 1.5 + 0.7 * max(1, len(agents)))
+    for row, agent in enumerate(agents):
+        mine = table[table["agent"] == agent]
+        spread = [((i * 7) % 11 - 5) * 0.05 - row for i in range(len(mine))]
+        colour = colour_of(agent)
+        axes.scatter(mine["up"] * 1000, spread, s=34, facecolors="none", edgecolors=colour, linewidths=1.4)
+        axes.scatter(mine["working"] * 1000, spread, s=34, color=colour)
+        axes.hlines(spread, mine["up"] * 1000, mine["working"] * 1000, color=colour, linewidth=0.8, alpha=0.6)
+    working = table["working"].dropna() * 1000
+    if len(working):
+        axes.axvline(working.median(), color=INK, linewidth=1, linestyle=":")
+        axes.annotate(
+            f"median {working.median():.0f} ms", (working.median(), 0.62), xytext=(4, 0),
+            textcoords="offset points", fontsize=9, va="center",
+        )  # fmt: skip
+    axes.set_yticks([-row for row in range(len(agents))], agents)
+    axes.set_ylim(-max(1, len(agents)) + 0.5, 0.8)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("milliseconds after the kill")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    return captioned(figure, "Each ring is a new process coming up, each dot the ticket going on in it.")
