@@ -42,8 +42,8 @@ class Managed(Protocol):
     def handle(self, code: int, body: bytes, caller: Caller) -> bytes | Awaitable[bytes]:
         """One managed command; mutations answer at once (no awaitable: the transaction would be over)."""
 
-    def wants(self, stream: str, topic: str) -> bool:
-        """Cheap gate: no fold, then frames are not even decoded."""
+    def wants(self, stream: str, topic: str, frames: bytes) -> bool:
+        """Cheap gate: no fold, then frames are not even decoded. A fold may look for its bytes in them."""
 
     def appended(self, stream: str, topic: str, partition: int, records: Sequence[Record]) -> None:
         """Folds, inside the append's transaction and before its acknowledgement."""
@@ -110,7 +110,7 @@ class Engine:
 
     def _fold(self, stream: str, topic: str, partition: int, batch: Stored) -> None:
         managed = self.managed
-        if managed is None or not managed.wants(stream, topic):
+        if managed is None or not managed.wants(stream, topic, batch.frames):
             return
         records = list(decode_records(batch.frames, batch.count, batch.base, batch.timestamp))
         managed.appended(stream, topic, partition, records)

@@ -60,6 +60,7 @@ class Band:
         self._reads = self._routes("barrier_reads")
         self._plain = self._routes("plain")
         self._raw = self._routes("raw")
+        self._folds = [s for s in self.surfaces.values() if type(s).appended is not Surface.appended]
         self._hello = b""
         self.reload()
 
@@ -88,14 +89,17 @@ class Band:
         except (cbor.DecodeError, ShapeError) as error:
             return agdx.refusal("invalid_argument", str(error))
 
-    def wants(self, stream: str, topic: str) -> bool:
-        """Does any fold want records of this topic?"""
-        return any(surface.wants(stream, topic) for surface in self.surfaces.values())
+    def wants(self, stream: str, topic: str, frames: bytes | None = None) -> bool:
+        """Does any fold want records of this topic? `frames`, when given, are the bytes that were appended."""
+        return any(
+            surface.wants(stream, topic) and (frames is None or surface.marker in frames)
+            for surface in self._folds
+        )
 
     def appended(self, stream: str, topic: str, partition: int, records: Sequence[Record]) -> None:
         """Run the folds of one append, inside its transaction."""
         context = self._context(THE_STACK)
-        for surface in self.surfaces.values():
+        for surface in self._folds:
             if surface.wants(stream, topic):
                 surface.appended(stream, topic, partition, records, context)
 

@@ -7,6 +7,7 @@ from typing import Any
 from desk.stack.managed import rows
 from desk.stack.managed.surface import Context, Request, Surface, SurfaceError
 from desk.stack.wire import agdx, cbor, kv
+from desk.stack.wire.records import id_text
 
 MAX_PAGE_BYTES = 32 << 20  # a scan page ends early rather than outgrow a frame
 SWEEP_EVERY = 256  # mutations between sweeps of expired rows
@@ -221,8 +222,7 @@ class KeyValue(Surface):
         """Put a row; a session reference stamps its conversation on it and links it to the session."""
         kept = cbor.loads(scope) if scope else None
         if "session" in request:
-            kept = {"conversation": session_text(request["session"]["session"]), **(kept or {})}
-            kept["conversation"] = session_text(request["session"]["session"])
+            kept = {**(kept or {}), "conversation": id_text(request["session"]["session"])}
         version = rows.put(
             self.store.db, request["namespace"], request["key"], value, expires_us, context.now_us, kept
         )
@@ -281,12 +281,3 @@ def _entry(
         cbor.loads(scope) if scope else None,
         cbor.loads(source) if source else None,
     )
-
-
-def session_text(session: bytes) -> str:
-    """A 16-byte conversation id as its 26-character text (a ULID in Crockford's base 32)."""
-    number = int.from_bytes(session, "big")
-    return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -1,5 +1,6 @@
 """Which surfaces the stack serves, in the order their folds run. Serving one more is one more line here."""
 
+from desk.stack.folds.memory import Memory
 from desk.stack.managed.kv import KeyValue
 from desk.stack.managed.leases import Leases
 from desk.stack.managed.presence import Presence
@@ -9,4 +10,5 @@ SURFACES: tuple[type[Surface], ...] = (
     Presence,
     KeyValue,
     Leases,
+    Memory,
 )

@@ -101,6 +101,7 @@ class Surface:
     barrier_reads: ClassVar[Mapping[int, Handler]] = {}
     plain: ClassVar[Mapping[int, PlainHandler]] = {}
     raw: ClassVar[Mapping[int, RawHandler]] = {}  # bodies that are no CBOR; the answer is sent as it is
+    marker: ClassVar[bytes] = b""  # bytes that must occur in an append for `appended` to have any work
     writes: ClassVar[frozenset[int]] = frozenset()  # plain codes that need the engine's transaction
 
     def __init__(self, store: Store, log: Log) -> None:
