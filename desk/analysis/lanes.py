@@ -75,7 +75,7 @@ def draw(ticket: str, events: Sequence[Event]) -> Picture:
     _rebirths(axes, lanes)
     ticks = [i for i in range(len(places)) if i == 0 or seconds[i] - seconds[i - 1] >= 0.005]
     axes.set_xticks([places[i] for i in ticks], [f"{seconds[i]:.2f}" for i in ticks], fontsize=8, rotation=60)
-    axes.set_xlabel("seconds since the ticket was opened (quiet stretches shortened)", fontsize=9)
+    axes.set_xlabel("seconds since the first event (quiet stretches shortened)", fontsize=9)
     axes.set_xlim(-0.7, places[-1] + 1.6)
     axes.set_ylim(-len(lanes) + 0.55, 0.85)
     axes.tick_params(axis="y", length=0)

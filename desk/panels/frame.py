@@ -28,7 +28,7 @@ class Panel(widgets.VBox):
         self._problem = Line()
         self._problem.layout.display = "none"
         head = widgets.HTML(CSS + block(f'<span class="desk-title">{escape(title)}</span>'))
-        super().__init__([head, *children, self._problem], layout=widgets.Layout(grid_gap=GRID))
+        super().__init__([head, *children, self._problem], layout=widgets.Layout(grid_gap=GRID, padding=GRID))
         self.add_class("desk-panel")
 
     def problem(self, sentence: str) -> None:

@@ -133,6 +133,29 @@ class Notebook:
         errors = cell.locator("[data-mime-type='application/vnd.jupyter.error']")
         assert errors.count() == 0, errors.all_inner_texts()
 
+    def below(self, cell: Locator) -> None:
+        """Show a cell's output in a view of its own, below the notebook."""
+        cell.locator(".jp-OutputArea-output").first.click(button="right")
+        self.page.get_by_role("menuitem", name="Create New View for Cell Output").click()
+
+    def tidy(self, *heights: int) -> None:
+        """Close the file browser and give the views in the middle these heights, from the top, in CSS pixels."""
+        self.page.keyboard.press("Control+b")
+        top = self.page.locator("#jp-main-dock-panel").bounding_box()
+        edge = top["y"] if top else 0
+        for number, height in enumerate(heights):
+            edge += height
+            # The handles between views that lie above each other, topmost first.
+            handles = self.page.locator(
+                "#jp-main-dock-panel > .lm-DockPanel-handle[data-orientation='vertical']:not(.lm-mod-hidden)"
+            )
+            boxes = sorted((h.bounding_box() for h in handles.all()), key=lambda box: box["y"])
+            middle = boxes[number]["x"] + boxes[number]["width"] / 2
+            self.page.mouse.move(middle, boxes[number]["y"] + boxes[number]["height"] / 2)
+            self.page.mouse.down()
+            self.page.mouse.move(middle, edge, steps=5)
+            self.page.mouse.up()
+
     @staticmethod
     def _prompt(cell: Locator) -> str:
         return cell.locator(".jp-InputPrompt").inner_text().strip()

@@ -1,0 +1,71 @@
+"""A person's way through notebook 02: the real Kill button in the hold, the replay in the timeline, Approve.
+
+With DESK_PICTURES=1 the screenshot becomes docs/kill.png (light) and build/kill-dark.png.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.browser.lab import Notebook, browser_page, chromium, jupyter_lab
+from tests.needs import missing
+from tests.notebooks.lessons import FOLDER, left_behind
+
+LESSON = "02_kill_the_resolver.ipynb"
+ROOT = Path(__file__).parents[2]
+PICTURES = {
+    "JupyterLab Light": ROOT / "docs" / "kill.png",
+    "JupyterLab Dark": ROOT / "build" / "kill-dark.png",
+}
+THEMES = list(PICTURES) if os.environ.get("DESK_PICTURES") else ["JupyterLab Light"]
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("theme", THEMES)
+def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, tmp_path: Path) -> None:
+    if chromium() is None:
+        missing("Chromium", "install the chromium package, or run pytest -m 'not browser'")
+    folder = tmp_path / "course"
+    folder.mkdir()
+    shutil.copy(FOLDER / LESSON, folder)
+    with (
+        jupyter_lab(folder, theme=theme) as url,
+        browser_page(tmp_path / "profile", 1440, 1450) as page,
+    ):
+        lesson = Notebook(page, url, LESSON)
+        lesson.run("from desk.course import")
+        agents = lesson.run("panel.agents(support)")
+        lesson.run('support.open_ticket("duplicate")')
+        waiting = lesson.start('await support.until(ticket, "asked")')
+
+        kill = agents.locator(".desk-kill-resolver")
+        assert kill.inner_text() == "Kill"
+        kill.dblclick()  # the second click, in flight, does nothing
+        lesson.finished(waiting)
+        assert "1 death" in agents.locator(".desk-card", has_text="resolver").inner_text()
+
+        ticket = lesson.run("panel.ticket(support)")
+        ticket.get_by_role("button", name="Approve").click()
+        story = ticket.locator(".desk-log")
+        story.get_by_text("closed", exact=True).first.wait_for()
+        assert ticket.get_by_role("button", name="Approve").count() == 0
+
+        table = lesson.run("timeline(support, ticket)\n").inner_text()
+        assert re.search(r"killed\s+resolver \(SIGKILL, by button\)", table)
+        assert "from checkpoint, 2 turn(s) since: order_lookup, its result" in table
+        plot = lesson.run("timeline(support, ticket).plot()")
+        assert plot.locator("img").evaluate("picture => picture.naturalWidth") > 1000
+
+        if os.environ.get("DESK_PICTURES"):
+            lesson.below(ticket)
+            lesson.below(agents)
+            lesson.tidy(640, 250)
+            plot.scroll_into_view_if_needed()
+            PICTURES[theme].parent.mkdir(exist_ok=True)
+            page.screenshot(path=PICTURES[theme])
+        lesson.run("await support.stop()")
+    assert left_behind(folder) == []
