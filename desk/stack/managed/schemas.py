@@ -22,6 +22,10 @@ class Undecodable(ValueError):
     """A body that is not what its schema or content type says."""
 
 
+class Violation(Undecodable):
+    """A value that its JSON Schema refuses."""
+
+
 class Compiled(Protocol):
     """A schema ready for use."""
 
@@ -77,10 +81,10 @@ class JsonSchema:
         try:
             problem = next(self._validator.iter_errors(value), None)
         except Exception as error:
-            raise Undecodable(f"the schema cannot be applied: {_line(error)}") from None
+            raise Violation(f"the schema cannot be applied: {_line(error)}") from None
         if problem is not None:
             place = "".join(f"/{part}" for part in problem.absolute_path) or "the record"
-            raise Undecodable(f"{place}: {problem.message[:200]}")
+            raise Violation(f"{place}: {problem.message[:200]}")
 
 
 class Avro:
@@ -117,9 +121,8 @@ class Protobuf:
     kind = "protobuf"
 
     def __init__(self, descriptors: bytes, message: str) -> None:
-        from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-        self._to_dict = json_format.MessageToDict
         try:
             files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
             pool = descriptor_pool.DescriptorPool()
@@ -131,14 +134,38 @@ class Protobuf:
 
     def decode(self, body: bytes) -> Any:
         try:
-            message = self._type.FromString(body)
-            value = self._to_dict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+            return _message(self._type.FromString(body))
         except Exception:
             raise Undecodable("the body does not decode under its Protobuf schema") from None
-        return _with_numbers(value, message)
 
     def check(self, value: Any) -> None:
         """A decoded value says nothing about a Protobuf schema."""
+
+
+def _message(message: Any) -> dict[str, Any]:
+    """A message by its fields' own names; fields that are not present are left out, enums are their names."""
+    out = {}
+    for field in message.DESCRIPTOR.fields:
+        if field.has_presence and not message.HasField(field.name):
+            continue
+        value = getattr(message, field.name)
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            inner = field.message_type.fields_by_name["value"]
+            out[field.name] = {str(key): _field(inner, value[key]) for key in value}
+        elif field.is_repeated:
+            out[field.name] = [_field(field, item) for item in value]
+        else:
+            out[field.name] = _field(field, value)
+    return out
+
+
+def _field(field: Any, value: Any) -> Any:
+    if field.message_type is not None:
+        return _message(value)
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number.get(value)
+        return known.name if known else value
+    return plain(value)
 
 
 def plain(value: Any) -> Any:
@@ -154,25 +181,6 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _with_numbers(value: Any, message: Any) -> Any:
-    """Protobuf's JSON form writes 64-bit integers as text; in a view they are numbers."""
-    for field, content in message.ListFields():
-        if field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64) and field.name in value:
-            value[field.name] = list(content) if isinstance(value[field.name], list) else content
-        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
-            continue
-        elif field.message_type is not None and isinstance(value.get(field.name), dict):
-            _with_numbers(value[field.name], content)
-        elif field.message_type is not None and isinstance(value.get(field.name), list):
-            for item, inner in zip(value[field.name], content, strict=True):
-                if isinstance(item, dict):
-                    _with_numbers(item, inner)
-    for field in message.DESCRIPTOR.fields:
-        if value.get(field.name) == "0" and field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
-            value[field.name] = 0
-    return value
 
 
 class _NoRemote:

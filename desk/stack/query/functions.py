@@ -1,0 +1,69 @@
+"""What SQLite lacks: population standard deviation, nearest-rank percentile, cosine distance, fork cells."""
+
+import math
+from operator import mul
+
+import apsw
+
+from desk.stack.query.kinds import Cell, Misfit, fit
+
+
+def register(db: apsw.Connection) -> None:
+    """Give one connection the functions that compiled queries use."""
+    db.create_aggregate_function("std_dev", StdDev, 1)
+    db.create_aggregate_function("nearest_rank", NearestRank, 2)
+    db.create_scalar_function("distance", distance, 2, deterministic=True)
+    db.create_scalar_function("fitted", fitted, 2, deterministic=True)
+
+
+class StdDev:
+    """Population standard deviation (Welford); null over nothing."""
+
+    def __init__(self) -> None:
+        self.count, self.mean, self.squares = 0, 0.0, 0.0
+
+    def step(self, value: float | None) -> None:
+        if value is not None:
+            self.count += 1
+            away = value - self.mean
+            self.mean += away / self.count
+            self.squares += away * (value - self.mean)
+
+    def final(self) -> float | None:
+        return math.sqrt(self.squares / self.count) if self.count else None
+
+
+class NearestRank:
+    """The value at rank round(fraction * (n - 1)), halves up; null over nothing."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.fraction = 0.0
+
+    def step(self, value: float | None, fraction: float) -> None:
+        if value is not None:
+            self.values.append(value)
+            self.fraction = fraction
+
+    def final(self) -> float | None:
+        if not self.values:
+            return None
+        self.values.sort()
+        return float(self.values[math.floor(self.fraction * (len(self.values) - 1) + 0.5)])
+
+
+def distance(stored: bytes | None, wanted: bytes) -> float | None:
+    """1 - cosine of two unit vectors; null when there is none or the lengths differ."""
+    if stored is None or len(stored) != len(wanted):
+        return None
+    return 1.0 - sum(map(mul, memoryview(stored).cast("d"), memoryview(wanted).cast("d")))
+
+
+def fitted(text: str | None, kind: str) -> Cell:
+    """A cell that was put into a fork as text, as its column's kind; null when it does not read as one."""
+    if text is None:
+        return None
+    try:
+        return fit(text, kind, read_text=True)[1]
+    except Misfit:
+        return None

@@ -1,0 +1,267 @@
+"""The query surface: query, next page, status, cancel. Decides what is seen; compiling and running is elsewhere."""
+
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import apsw
+
+from desk.stack.broker.log import Log
+from desk.stack.managed.hello import RESOURCE_ID
+from desk.stack.managed.surface import Context, PlainHandler, Request, Surface, SurfaceError
+from desk.stack.query.compile import BINARY, Page, Statement, compiled
+from desk.stack.query.executions import Execution, Executions
+from desk.stack.query.pages import Cursor, digest, encode_rows, fields
+from desk.stack.query.relation import Snapshot
+from desk.stack.query.request import checked, invalid
+from desk.stack.query.runner import Runner, Stopped
+from desk.stack.query.views import View
+from desk.stack.store import Store
+from desk.stack.wire import agdx, cbor
+from desk.stack.wire.agdx import Feature
+from desk.stack.wire.shape import ID16, MAP, TEXT, U32, U64, Shape
+
+ENGINE = {"name": "sqlite", "version": apsw.sqlite_lib_version()}
+MAX_PAGE_BYTES = 32 << 20  # a page of payloads ends early here
+MAX_REPLY_BYTES = agdx.MAX_FRAME_BYTES - (1 << 20)
+INDEX_ROWS = 100_000  # up to this size a view gets an SQL index for the first exact match on a field
+MAX_INDEXES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One page, as the thread hands it back. Sizes in bytes."""
+
+    fields: list[dict[str, Any]]
+    rows: cbor.Encoded
+    count: int
+    more: bool
+    last: int  # seq of the last row, when pages go by it
+    total: int | None
+    scanned: int
+
+
+class Queries(Surface):
+    """Reads of views and forks."""
+
+    name = "query"
+    versions: ClassVar[Mapping[str, int]] = {"query": 1}
+    features = Feature.READ_YOUR_WRITES | Feature.STRONG_CONSISTENCY
+    shapes: ClassVar[Mapping[int, Shape]] = {
+        agdx.QUERY: {"v": U32, "query": MAP},
+        agdx.QUERY_PAGE: {"v": U32, "execution_id": ID16, "cursor": TEXT, "deadline_micros": U64},
+        agdx.QUERY_CANCEL: {"v": U32, "execution_id": ID16},
+        agdx.QUERY_STATUS: {"v": U32, "execution_id": ID16},
+    }
+
+    def __init__(self, store: Store, log: Log) -> None:
+        super().__init__(store, log)
+        self.runner = Runner(store.reader)
+        self._executions = Executions()
+
+    def query_block(self) -> Mapping[str, Any]:
+        return {
+            "dialects": ["sqlite"],
+            "time_travel": False,
+            "consistency": ["eventual", "read_your_writes", "strong"],
+            "logical_types": ["boolean", "long", "double", "string", "binary"],
+            "paging": ["offset", "cursor"],
+            "cancellation": True,
+            "execution_status": True,
+            "raw_sql": False,
+        }
+
+    def query(self, request: Request, context: Context) -> Awaitable[Any]:
+        return self._answer(checked(request["query"]), context)
+
+    def page(self, request: Request, context: Context) -> Awaitable[Any]:
+        known = self._known(request).query
+        page = {"limit": known["page"]["limit"], "cursor": request["cursor"]}
+        if known["page"].get("want_total"):
+            page["want_total"] = True
+        return self._answer(
+            checked({**known, "page": page, "deadline_micros": request["deadline_micros"]}), context
+        )
+
+    def cancel(self, request: Request, context: Context) -> dict[str, Any]:
+        execution = self._known(request)
+        if execution.job is not None:
+            execution.cancel()
+            execution.end("cancelled", context.now_us)
+        return execution.wire()
+
+    def status(self, request: Request, _context: Context) -> dict[str, Any]:
+        return self._known(request).wire()
+
+    plain: ClassVar[Mapping[int, PlainHandler]] = {
+        agdx.QUERY: query,
+        agdx.QUERY_PAGE: page,
+        agdx.QUERY_CANCEL: cancel,
+        agdx.QUERY_STATUS: status,
+    }
+
+    def _known(self, request: Request) -> Execution:
+        execution = self._executions.get(request["execution_id"])
+        if execution is None:
+            raise SurfaceError({"IndexNotFound": "no query with this execution id"})
+        return execution
+
+    def _answer(self, query: Request, context: Context) -> Awaitable[Any]:
+        """Fix what the query sees, here and now; the rest may take its time."""
+        deadline = query["deadline_micros"]
+        if context.now_us >= deadline:
+            raise SurfaceError({"DeadlineExceeded": {"execution_id": query["execution_id"]}})
+        digested, page = digest(query), query["page"]
+        if page.get("cursor") is not None:
+            cursor = Cursor.decode(page["cursor"], digested)
+        else:
+            cursor = Cursor(context.surface("registry").views.seq, context.now_us, 0, page.get("offset") or 0)
+        snapshot = self._snapshot(query, cursor, context)
+        frontier = context.surface("registry").projector.frontier(snapshot.view)
+        part = cursor.page(page["limit"])
+
+        def work(db: apsw.Connection) -> Result:
+            return _run(db, compiled(query, snapshot, part), part)
+
+        execution = self._executions.start(query["execution_id"], query, context.now_us)
+        execution.job = self.runner.submit(work, deadline, execution.begin)
+        return self._finish(execution, cursor, digested, frontier, time.perf_counter())
+
+    async def _finish(
+        self, execution: Execution, cursor: Cursor, digested: bytes, frontier: list[Any], began: float
+    ) -> dict[str, Any]:
+        job = execution.job
+        assert job is not None
+        try:
+            result: Result = await job.future
+        except Stopped as stop:
+            by_deadline = stop.why == "deadline"
+            execution.end("expired" if by_deadline else "cancelled", _now_us())
+            kind = "DeadlineExceeded" if by_deadline else "Cancelled"
+            raise SurfaceError({kind: {"execution_id": execution.id}}) from None
+        except (SurfaceError, apsw.Error, MemoryError) as error:
+            value = error.value if isinstance(error, SurfaceError) else {"Backend": str(error)}
+            execution.end("failed", _now_us(), value)
+            raise SurfaceError(value) from error
+        execution.scanned, execution.produced, execution.rows = result.scanned, len(result.rows), result.count
+        execution.end("completed", _now_us())
+        elapsed = int((time.perf_counter() - began) * 1_000_000)
+        return reply(execution.query, execution, result, cursor, digested, frontier, elapsed)
+
+    def _snapshot(self, query: Request, cursor: Cursor, context: Context) -> Snapshot:
+        registry = context.surface("registry")
+        name, upto, layers = query["target"]["index"], cursor.upto, ()
+        if query.get("fork") is not None:
+            upto, layers = context.surface("forks").chain(query["fork"], upto)
+        view = registry.views.get(name)
+        if view is None or not (view.trunk or layers):
+            raise SurfaceError({"IndexNotFound": name})
+        if query["page"].get("cursor") is not None and cursor.upto < registry.views.forgotten:
+            raise SurfaceError({"ExpiredSnapshot": {"snapshot_id": cursor.upto}})
+        if cursor.upto > registry.views.seq:
+            raise invalid("the cursor is not one this stack gave")
+        view = self._indexed(query, view, context)
+        gaps, expiring = registry.projector.gaps(view), registry.projector.expiring(view)
+        return Snapshot(view, upto, cursor.now_us, tuple(layers), tuple(gaps), expiring)
+
+    def _indexed(self, query: Request, view: View, context: Context) -> View:
+        """An exact match on a field makes it worth an SQL index, unless making one now would hold up the loop."""
+        views = context.surface("registry").views
+        for key in query.get("by_key") or ():
+            column = view.columns.get(key["field"])
+            if column is None or column.indexed or column.slot is None or column.kind is None:
+                continue
+            made = sum(c.indexed for c in view.columns.values())
+            span = self.store.db.execute(f"SELECT max(seq) - min(seq) FROM {view.table}").get or 0
+            if made < MAX_INDEXES and span < INDEX_ROWS:
+                with self.store.transaction():
+                    views.index(view.name, column.name)
+        return views.get(view.name) or view
+
+
+def _run(db: apsw.Connection, statement: Statement, page: Page) -> Result:
+    """In a thread: one page and, when asked for, the count of everything, as of one moment."""
+    before = _pages_read(db)
+    with db:
+        rows, cut = _fetched(db, statement)
+        total = None
+        if statement.total:
+            total = db.execute(*statement.total).get
+    more = cut or len(rows) > page.limit
+    rows = rows[: page.limit]
+    last = rows[-1][0] if rows and statement.keyed else 0
+    content = [row[1:] for row in rows] if statement.keyed else rows
+    encoded = encode_rows(statement.columns, content, scored=statement.scored)
+    if len(encoded) > MAX_REPLY_BYTES:
+        limit = {"resource": "reply bytes", "observed": len(encoded), "limit": MAX_REPLY_BYTES}
+        raise SurfaceError({"ResourceLimit": limit})
+    scanned = (_pages_read(db) - before) * 4096
+    return Result(fields(statement.columns), encoded, len(rows), more, last, total, scanned)
+
+
+def _fetched(db: apsw.Connection, statement: Statement) -> tuple[list[Sequence[Any]], bool]:
+    """The rows, and whether a page of payloads was ended early to stay small."""
+    found = db.execute(statement.sql, statement.parameters)
+    if all(column.kind != BINARY for column in statement.columns):
+        return found.fetchall(), False
+    rows, size = [], 0
+    for row in found:
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if rows and size > MAX_PAGE_BYTES:
+            return rows, True
+        rows.append(row)
+    return rows, False
+
+
+def reply(
+    query: Mapping[str, Any],
+    execution: Execution,
+    result: Result,
+    cursor: Cursor,
+    digested: bytes,
+    frontier: list[Any],
+    elapsed_us: int,
+) -> dict[str, Any]:
+    """The outcome of a query, keys in the order of the wire."""
+    asked = query["page"]
+    page: dict[str, Any] = {} if asked.get("cursor") is not None else {"offset": asked.get("offset") or 0}
+    page["limit"] = asked["limit"]
+    if result.total is not None:
+        page["total"] = result.total
+    page["has_more"] = result.more
+    if result.more:
+        skip = 0 if result.last else cursor.skip + result.count
+        following = Cursor(cursor.upto, cursor.now_us, result.last, skip)
+        page["next_cursor"] = following.encode(digested)
+    level = query.get("consistency", "eventual")
+    context: dict[str, Any] = {
+        "execution_id": execution.id,
+        "engine": ENGINE,
+        "resolved_target": {
+            "kind": "operational",
+            "index": query["target"]["index"],
+            "backend_resource_id": RESOURCE_ID,
+            "backend_generation": 1,
+            "runtime_configuration_revision": 1,
+        },
+        "requested_consistency": level,
+        "delivered_consistency": level,
+        "truncated": False,
+        "elapsed_micros": elapsed_us,
+        "scanned_bytes": execution.scanned,
+        "produced_bytes": execution.produced,
+        "row_count": result.count,
+    }
+    if frontier:
+        context["frontier"] = frontier
+    return {"fields": result.fields, "rows": result.rows, "page": page, "context": context}
+
+
+def _pages_read(db: apsw.Connection) -> int:
+    hits = db.status(apsw.SQLITE_DBSTATUS_CACHE_HIT)[0]
+    return hits + db.status(apsw.SQLITE_DBSTATUS_CACHE_MISS)[0]
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
