@@ -63,7 +63,7 @@ class Queries(Surface):
     def query_block(self) -> Mapping[str, Any]:
         return {
             "dialects": ["sqlite"],
-            "time_travel": False,
+            "time_travel": [],
             "consistency": ["eventual", "read_your_writes", "strong"],
             "logical_types": ["boolean", "long", "double", "string", "binary"],
             "paging": ["offset", "cursor"],
