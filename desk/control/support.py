@@ -269,7 +269,7 @@ class SupportDesk:
             asyncio.ensure_future(self._kill_at(ticket, kill, at or _NATURAL, timeout)) if kill else None
         )
         try:
-            await self._see_through(ticket, answer, timeout)
+            await self.see_through(ticket, answer, timeout)
             if killing:
                 await killing
         finally:
@@ -284,14 +284,14 @@ class SupportDesk:
     ) -> list[Ticket]:
         """Open these tickets at once, answer what they ask, wait until all are closed."""
         tickets = [await self.open_ticket(scenario) for scenario in scenarios]
-        await asyncio.gather(*(self._see_through(ticket, answer, timeout) for ticket in tickets))
+        await asyncio.gather(*(self.see_through(ticket, answer, timeout) for ticket in tickets))
         return tickets
 
     async def _kill_at(self, ticket: Ticket, name: str, at: str, timeout: float) -> None:
         await self.until(ticket, at, timeout=timeout)
         await self.kill(name)
 
-    async def _see_through(self, ticket: Ticket, answer: str | None, timeout: float) -> None:
+    async def see_through(self, ticket: str, answer: str | None = "approve", timeout: float = 30.0) -> None:
         """Answer the ticket's question, if it asks one, and wait until it is closed."""
         event = await self.until(ticket, "asked", "closed", timeout=timeout)
         if event["kind"] == "closed" or answer is None:
@@ -355,9 +355,11 @@ class SupportDesk:
         self._laser = await connect(self._supervisor.connection, self.stream, timeout=PATIENCE)
         where = self._supervisor.connection.rpartition("@")[2]
         self._on_line(f"stack     up on {where}, data {_short(self.folder)}")
+        self.bank.open()
         await self._laser.stream(self.stream).ensure()
         await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
         await self._laser.topic(EVENTS).ensure(1)
+        await self._laser.kv("counters").get("ticket")  # a stack without key-value state says so now
         self._log = EventLog(self._laser, EVENTS)
         await self._log.start()
         await self._supervisor.launch()

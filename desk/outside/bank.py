@@ -49,6 +49,11 @@ class Bank:
         self._file = file
         self._forgetful = forgetful
 
+    def open(self) -> None:
+        """Make the file, so that it is there for whoever audits it before the first payment."""
+        with self._book():
+            pass
+
     def pay(self, key: str, cents: int, customer: str, memo: str) -> Receipt:
         """Pay, or find that this key was paid. Whole or not at all, also when the caller is killed in it.
 
