@@ -1,6 +1,8 @@
 """A stack for a room's tests, and a client on a stream of its own."""
 
-import os
+import json
+import subprocess
+import sys
 import uuid
 
 import pytest
@@ -8,9 +10,16 @@ import pytest
 from desk.runtime.connect import connect
 
 
-@pytest.fixture(scope="session")
-def connection():
-    return os.environ["TEST_CONNECTION"]
+@pytest.fixture(scope="package")
+def connection(tmp_path_factory):
+    """The connection string of an embedded stack."""
+    stack = subprocess.Popen(
+        [sys.executable, "-m", "desk.stack", "--data", str(tmp_path_factory.mktemp("stack"))],
+        stdout=subprocess.PIPE,
+    )
+    yield json.loads(stack.stdout.readline())["connection_string"]
+    stack.terminate()
+    stack.communicate()
 
 
 @pytest.fixture

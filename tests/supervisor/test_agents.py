@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from desk.settings import Settings
+from desk.supervisor.client import Supervisor, SupervisorError
 from tests.supervisor.running import below, probe
 
 HEAVY = {"pandas", "numpy", "matplotlib", "ipywidgets", "ipyleaflet", "IPython", "anthropic"}
@@ -59,3 +60,25 @@ async def test_fork_server_has_one_thread_and_no_connection(start):
     assert server.num_threads() == 1
     assert server.net_connections() == []
     assert any("laser_sdk" in region.path for region in server.memory_maps())
+
+
+async def test_a_connection_lost_in_a_handler_loses_no_message(start):
+    desk = await start(("a", "lost"))
+    await desk.send("a", "t-1")
+    finished = await desk.event("finished")
+    died = await desk.event("died")
+    assert died["pid"] == (await desk.event("began"))["pid"] != finished["pid"]
+    assert died["text"] == f"a died (pid {died['pid']}, exit 1): Lost the stack: Disconnected."
+    assert await desk.dead_letters() == 0
+
+
+async def test_an_agent_that_is_refused_says_so(start, tmp_path):
+    where = (await start()).supervisor.connection.rpartition("@")[2]
+    folder = tmp_path / "other"
+    supervisor = await Supervisor.start(folder=folder, embedded=False, connection=f"iggy:wrong-one@{where}")
+    sentence = f"a does not stay up: The stack at {where} refused the connection: Invalid credentials"
+    try:
+        with pytest.raises(SupervisorError, match=sentence):
+            await supervisor.launch(probe("a", folder, "idle"))
+    finally:
+        await supervisor.stop()
