@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from desk.control import demo, reset
+from desk.control import day, demo, reset
 
-COMMANDS = (demo, reset)
+COMMANDS = (demo, day, reset)
 
 
 def main() -> int:

@@ -179,3 +179,51 @@ def _prices(van: str, lines: list[Line], rates: Rates) -> Iterator[Discrepancy]:
                 max(0, line.cents - due),
                 f"{van} is billed {dollars(line.cents)} for {what}, which costs {dollars(due)}.",
             )
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a van did or is billed for, as the views count it: drops, failed drops, kilometres."""
+
+    drops: int
+    failed: int
+    km: Decimal
+
+
+def billed_totals(bill: Bill) -> dict[str, Totals]:
+    """Each van's totals according to the bill."""
+    return {
+        van: Totals(
+            drops=sum(line.what == "drop" and line.cents >= 0 for line in bill.lines if line.van == van),
+            failed=sum(line.what == "failed" and line.cents >= 0 for line in bill.lines if line.van == van),
+            km=sum(
+                (line.quantity for line in bill.lines if (line.van, line.what) == (van, "km")), Decimal(0)
+            ),
+        )
+        for van in sorted({line.van for line in bill.lines})
+    }
+
+
+def extra(bill: Bill, logged: Mapping[str, Totals]) -> dict[str, Totals]:
+    """The work the bill charges for that the log has no record of, by van; vans without any are left out."""
+    none = Totals(0, 0, Decimal(0))
+    over = {
+        van: Totals(
+            max(0, billed.drops - logged.get(van, none).drops),
+            max(0, billed.failed - logged.get(van, none).failed),
+            max(Decimal(0), billed.km - logged.get(van, none).km),
+        )
+        for van, billed in billed_totals(bill).items()
+    }
+    return {van: totals for van, totals in over.items() if totals != none}
+
+
+def unexplained(bill: Bill, with_extra: Mapping[str, Totals], rates: Rates) -> int:
+    """Cents between the bill and the price of these totals; 0 when they explain it. Negative: billed too little."""
+    due = sum(
+        rates.cents("drop", Decimal(1)) * t.drops
+        + rates.cents("failed", Decimal(1)) * t.failed
+        + rates.cents("km", t.km)
+        for t in with_extra.values()
+    )
+    return bill.total - due

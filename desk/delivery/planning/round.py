@@ -16,8 +16,8 @@ class Round:
 
     `at` is the place the van reached last (while it makes a drop: that stop). `drops` are the stops still to make,
     in order. `heading` is the drop it is on its way to or making; `serving` says it is there and must be left alone.
-    `retry` holds parcels that failed once and are not yet planned again, `back` those that go back to the depot.
-    `applied` names the exceptions and orders whose change is already in here.
+    `retry` holds parcels that failed and are not yet planned again, `back` those that go back to the depot, `handed`
+    what a parked van gave up. `applied` names the exceptions and orders whose change is already in here.
     """
 
     van: str
@@ -28,6 +28,7 @@ class Round:
     parked: bool = False
     retry: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
+    handed: tuple[str, ...] = ()
     applied: tuple[str, ...] = ()
 
     @property

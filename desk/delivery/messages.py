@@ -1,0 +1,72 @@
+"""What customers are told, and the one line that sums up an exception: facts and templates. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from desk.delivery.clock import time_of_day, window_text
+from desk.delivery.exceptions import DeliveryException
+from desk.delivery.roads import Place
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A text to be written: facts for a model, and a template that is always good enough."""
+
+    facts: str
+    template: str
+
+
+def summary(exc: DeliveryException, drops: int, places: Mapping[str, Place]) -> Draft:
+    """One line about an exception, for the people at the desk."""
+    where = f"{places[exc.stop].name} in {places[exc.stop].suburb}" if exc.stop else ""
+    template = {
+        "closure": f"Road closed on the way to {where}: {exc.van} has stopped with {drops} drops to make.",
+        "unreachable": f"The driver of {exc.van} does not answer: {drops} drops are waiting.",
+        "removed": f"{exc.van} is taken off the road: {drops} drops need another van.",
+        "missed": f"Nobody home at {where}, attempt {exc.attempt}: the parcel is still on {exc.van}.",
+    }[exc.kind]
+    facts = f"{exc.kind} at {time_of_day(exc.minute)}, {exc.van}, {drops} drops left. {where}".strip()
+    return Draft(facts, template)
+
+
+def message(exc: DeliveryException, place: Place, arrival: float | None, before: int) -> Draft:
+    """What one customer is told: what happened, and the hour to expect the parcel in.
+
+    `arrival` is a demo minute, None when no van will come again; `before` counts earlier delays of this customer.
+    """
+    what = {
+        "closure": "a road is closed on our way to you, so we are taking another one.",
+        "unreachable": "your parcel has moved to another van.",
+        "removed": "your parcel has moved to another van.",
+        "missed": f"we called at {time_of_day(exc.minute)} and nobody was home.",
+        "order": "thank you for your order.",
+    }[exc.kind]
+    if arrival is not None:
+        when = f"Expect your parcel {window_text(arrival)}."
+    else:
+        when = "Your parcel is going back to our depot; we will call you to arrange another day."
+    sentences = [f"Hello {place.name}, {what}", when]
+    if before:
+        sentences.append(
+            f"Sorry, this is the {nth(before + 1)} time we've been late to you, and we've flagged it."
+        )
+    template = " ".join(sentences)
+    return Draft(f"A message of a delivery firm to {place.name}. {template}", template)
+
+
+def nth(number: int) -> str:
+    """2 as "second"; beyond ten in figures."""
+    return ORDINALS[number - 1] if number <= len(ORDINALS) else f"{number}th"
+
+
+def is_delay(exc: DeliveryException) -> bool:
+    """Whether this is something to remember about a customer: an order is not."""
+    return exc.kind != "order"
+
+
+def memory(exc: DeliveryException) -> dict[str, Any]:
+    """What is remembered of it; the same incident is the same record."""
+    return {"incident": exc.id, "what": "missed drop" if exc.kind == "missed" else "delay"}

@@ -1,0 +1,89 @@
+"""What routing decides and how a decision changes a round: the plan is worked out once, and applying it twice is the
+same as once. Pure: rounds and a table of metres in, plan or round out.
+
+A plan is plain values, saved whole in KV before any of it is applied. It says what to do, not what a round will look
+like, so that it can be applied on top of whatever else happened to the round meanwhile.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from desk.delivery.exceptions import DeliveryException
+from desk.delivery.planning import changes
+from desk.delivery.planning.round import Metres, Round
+from desk.delivery.roads import Place
+
+Plan = dict[str, Any]
+
+
+def work_out(
+    exc: DeliveryException, rounds: Mapping[str, Round], places: Mapping[str, Place], metres: Metres
+) -> Plan:
+    """What to do about this exception: {"do", "van", "to", "order", "text"} as far as each applies."""
+    if exc.kind == "closure":
+        order = changes.round_the_closure(rounds[exc.van], exc.stop, metres).open_drops
+        where = places[exc.stop].suburb
+        text = f"{exc.van} goes round the closure: {where} moved to the end of the round."
+        return {"do": "reorder", "van": exc.van, "order": order, "text": text}
+    if exc.kind == "missed":
+        again = exc.attempt < 2
+        what = "moved to the end of the round" if again else "goes back to the depot after two attempts"
+        text = f"{exc.van}: nobody home at {places[exc.stop].name}, {what}."
+        return {"do": "again" if again else "back", "van": exc.van, "text": text}
+    if exc.kind == "order":
+        option = changes.best_van(rounds.values(), exc.stop, metres)
+        text = f"{places[exc.stop].name} goes to {option.van}: {option.extra / 1000:.1f} km more."
+        return {"do": "add", "to": option.van, "text": text}
+    try:
+        to = changes.taker(rounds[exc.van], rounds.values(), metres)
+    except ValueError:
+        text = f"{exc.van} is the last van driving and cannot be parked: it stays on the road."
+        return {"do": "nothing", "van": exc.van, "text": text}
+    drops = len(rounds[exc.van].drops)
+    text = (
+        f"{exc.van} is off the road: its {drops} drops go to {to}."
+        if drops
+        else f"{exc.van} is off the road."
+    )
+    return {"do": "park", "van": exc.van, "to": to, "text": text}
+
+
+def applied(round_: Round, exc: DeliveryException, plan: Plan, metres: Metres) -> Round | None:
+    """The exception's own van with the plan applied, or None when it already is."""
+    if exc.id in round_.applied:
+        return None
+    done = replace(round_, applied=(*round_.applied, exc.id))
+    if plan["do"] == "reorder":
+        return reordered(done, plan["order"], metres)
+    if plan["do"] == "again" and exc.stop in done.retry:
+        without = replace(done, retry=tuple(stop for stop in done.retry if stop != exc.stop))
+        return changes.try_again_last(without, exc.stop)
+    if plan["do"] == "back" and exc.stop in done.retry:
+        retry = tuple(stop for stop in done.retry if stop != exc.stop)
+        return replace(done, retry=retry, back=(*done.back, exc.stop))
+    if plan["do"] == "park":
+        handed = (*done.open_drops, *done.retry)
+        return replace(done, drops=done.in_service, heading=done.heading if done.serving else "",
+                       retry=(), handed=handed, parked=True)  # fmt: skip
+    return done
+
+
+def taken(round_: Round, exc: DeliveryException, drops: Iterable[str], metres: Metres) -> Round | None:
+    """Another van with what the plan gives it, or None when it has it already or is itself parked."""
+    if exc.id in round_.applied or round_.parked:
+        return None
+    done = replace(round_, applied=(*round_.applied, exc.id))
+    if exc.kind == "order":
+        return changes.with_order_inserted(done, exc.stop, metres)
+    return changes.taken_over(done, drops, metres) if drops else done
+
+
+def reordered(round_: Round, order: Iterable[str], metres: Metres) -> Round:
+    """The planned order as far as it still holds; a drop that came meanwhile goes to its cheapest place."""
+    planned = tuple(stop for stop in order if stop in round_.open_drops)
+    came = [stop for stop in round_.open_drops if stop not in planned]
+    new = replace(round_, drops=(*round_.in_service, *planned)).with_order(planned)
+    for stop in came:
+        new = changes.with_order_inserted(new, stop, metres)
+    return new
