@@ -11,10 +11,12 @@ import socket
 import sys
 from pathlib import Path
 
+import apsw
+
 from desk.stack.broker.access import Access
-from desk.stack.engine import SCHEMAS, Engine
+from desk.stack.engine import SCHEMAS, Broken, Engine
 from desk.stack.server import Server
-from desk.stack.store import Store, StoreError
+from desk.stack.store import Store, StoreError, explain
 
 HOST = "127.0.0.1"
 
@@ -50,7 +52,10 @@ async def serve(options: argparse.Namespace) -> None:
         access = Access.of_folder(options.data, options.username, options.password)
         listener = listen(options.port)
         port = listener.getsockname()[1]
-        engine = Engine(store, user=access.user, host=HOST, port=port, managed=band)
+        try:
+            engine = Engine(store, user=access.user, host=HOST, port=port, managed=band)
+        except apsw.Error as error:
+            raise explain(error, options.data) from error
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -80,7 +85,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
         asyncio.run(serve(arguments()))
-    except StoreError as problem:
+    except (StoreError, Broken) as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)
 

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import apsw
+
 from desk.stack.broker import catalog, membership, messages, retention, system, topology
 from desk.stack.broker.batches import Stored
 from desk.stack.broker.groups import Groups
 from desk.stack.broker.log import Log
 from desk.stack.broker.ports import BrokerLog
 from desk.stack.broker.state import Broker, Session
-from desk.stack.store import Store
+from desk.stack.store import FILE_ERRORS, Store, StoreError, explain
 from desk.stack.wire.codes import AGDX, Refused, Status
 from desk.stack.wire.iggy import Record, decode_records
 
@@ -55,6 +57,10 @@ class Managed(Protocol):
         """A transaction failed: forget caches, read the file again."""
 
 
+class Broken(SystemExit):
+    """Memory and file cannot be brought together any more. A SystemExit, so that no event loop swallows it."""
+
+
 class Engine:
     """Answers requests of logged-in sessions. Memory changes only together with a committed transaction."""
 
@@ -94,6 +100,8 @@ class Engine:
                 return read(self.broker, session, body)
             except Refused:
                 raise
+            except FILE_ERRORS as error:
+                raise explain(error, self.store.folder) from error
             except Exception:
                 self.reload()
                 raise
@@ -130,10 +138,16 @@ class Engine:
             raise
 
     def reload(self) -> None:
-        """A transaction failed after memory had followed it: read everything again from the file."""
-        self.broker.reload()
-        if self.managed is not None:
-            self.managed.reload()
+        """A transaction failed after memory had followed it: read everything again from the file.
+
+        When even that fails the process ends: the file is whole, and a new process starts from it.
+        """
+        try:
+            self.broker.reload()
+            if self.managed is not None:
+                self.managed.reload()
+        except (apsw.Error, StoreError) as error:
+            raise Broken(str(error)) from error
 
     def leave(self, session: Session) -> None:
         """Logout, eviction or a new login: the session's memberships end."""

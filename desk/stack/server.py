@@ -10,6 +10,7 @@ from desk.stack.broker.access import Access
 from desk.stack.broker.state import Session
 from desk.stack.broker.system import ROOT
 from desk.stack.engine import Engine
+from desk.stack.store import StoreError
 from desk.stack.wire.codes import PROTOCOL_VERSION, Code, Eviction, Operation, Refused, Status
 from desk.stack.wire.frame import (
     LARGEST,
@@ -65,6 +66,9 @@ class Connection(asyncio.Protocol):
         self._choked = False
         self._resume()
 
+    def abort(self) -> None:
+        self._transport.abort()
+
     def evict(self, reason: Eviction) -> None:
         """End the session and the connection."""
         self._engine.leave(self.session)
@@ -80,7 +84,7 @@ class Connection(asyncio.Protocol):
                 self._serve(decode_request(frame))
         except BadFrame as problem:
             log.info("connection %s closed: %s", self.session.address, problem)
-            self._transport.abort()
+            self.abort()
 
     def _resume(self) -> None:
         if not (self._busy or self._choked or self._closed):
@@ -124,9 +128,8 @@ class Connection(asyncio.Protocol):
             answer = engine.handle(session, request.code, request.body)
         except Refused as refused:
             self._send(encode_reply(request, engine.op, refused.status))
-        except Exception:
-            log.exception("command %d failed", request.code)
-            self._send(encode_reply(request, engine.op, Status.ERROR))
+        except Exception as error:
+            self._send(encode_reply(request, engine.op, _failure(request, error)))
         else:
             if isinstance(answer, Awaitable):
                 self._hold()
@@ -139,9 +142,8 @@ class Connection(asyncio.Protocol):
             frame = encode_reply(request, self._engine.op, 0, await answer)
         except Refused as refused:
             frame = encode_reply(request, self._engine.op, refused.status)
-        except Exception:
-            log.exception("command %d failed", request.code)
-            frame = encode_reply(request, self._engine.op, Status.ERROR)
+        except Exception as error:
+            frame = encode_reply(request, self._engine.op, _failure(request, error))
         self._finish(frame)
 
     def _register(self, request: Request) -> None:
@@ -172,6 +174,15 @@ class Connection(asyncio.Protocol):
         self._send(encode_reply(request, engine.op, 0, encode_login(ROOT, session.epoch)))
 
 
+def _failure(request: Request, error: Exception) -> Status:
+    """What Iggy answers when the server is at fault; the log has the reason."""
+    if isinstance(error, StoreError):
+        log.error("%s", error)
+    else:
+        log.error("command %d failed", request.code, exc_info=error)
+    return Status.ERROR
+
+
 class Server:
     """All connections of one engine, and the clock that ticks for it."""
 
@@ -190,7 +201,7 @@ class Server:
         await stop.wait()
         serving.close()
         for connection in list(self.connections.values()):
-            connection._transport.abort()
+            connection.abort()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -222,5 +233,7 @@ class Server:
             try:
                 self.evict_stale(time.monotonic())
                 self.engine.sweep(time.monotonic())
+            except StoreError as error:
+                log.error("%s", error)
             except Exception:
                 log.exception("the sweep failed")

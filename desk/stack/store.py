@@ -6,19 +6,20 @@ power may lose the last commits; the file stays whole.
 
 import fcntl
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
+from desk.stack.checkpoint import Checkpointer
+
 VERSION = 1  # PRAGMA user_version of the data this code writes
 FILE = "stack.sqlite"
 LOCK = "stack.lock"
-CHECKPOINT_PAGES = 1_000  # WAL pages after which a background checkpoint starts
-INLINE_PAGES = 16_000  # WAL pages (64 MB) after which the writer itself waits for one
+# 8 KiB pages: a batch of a thousand small messages is one row of some 300 KB
 PRAGMAS = """
+PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA wal_autocheckpoint = 0;
@@ -33,6 +34,30 @@ class StoreError(Exception):
     """The folder cannot be used; the text is one sentence for a person."""
 
 
+FILE_ERRORS = (
+    apsw.FullError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.CantOpenError,
+    apsw.IOError,
+)
+"""What goes wrong with the file or its disk, as opposed to with a statement of ours."""
+
+
+def explain(error: apsw.Error, folder: Path) -> StoreError:
+    """The sentence for a failure of the file or its disk."""
+    match error:
+        case apsw.FullError():
+            return StoreError(f"The disk that holds {folder} is full: nothing was changed.")
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreError(f"The data in {folder} is damaged: {error}.")
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError():
+            return StoreError(f"The data in {folder} cannot be opened for writing: {error}.")
+    return StoreError(f"The data in {folder} cannot be used: {error}.")
+
+
 class Store:
     """The open data file of one folder. `db` is the only writer and belongs to the event-loop thread."""
 
@@ -41,11 +66,8 @@ class Store:
         self.path = folder / FILE
         self.db = db
         self._lock = lock
-        self._checkpoint_wanted = threading.Event()
-        self._closing = False
-        self._checkpointer = threading.Thread(target=self._checkpoint_loop, name="checkpoint", daemon=True)
-        db.set_wal_hook(self._committed)
-        self._checkpointer.start()
+        self._closed = False
+        self._checkpointer = Checkpointer(self.path, db)
 
     @classmethod
     def open(cls, folder: Path, schemas: Sequence[str]) -> "Store":
@@ -71,27 +93,32 @@ class Store:
             os.close(lock)
             if isinstance(error, StoreError):
                 raise
-            raise StoreError(f"The data in {folder} cannot be opened: {error}.") from error
+            raise explain(error, folder) from error
         return cls(folder, db, lock)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE .. COMMIT; any exception rolls back and goes on to the caller."""
+        """BEGIN IMMEDIATE .. COMMIT; any exception rolls back and goes on to the caller.
+
+        A failure of the file itself arrives as StoreError.
+        """
         db = self.db
-        db.execute("BEGIN IMMEDIATE")
         try:
+            db.execute("BEGIN IMMEDIATE")
             yield
             db.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if db.in_transaction:
                 db.execute("ROLLBACK")
+            if isinstance(error, FILE_ERRORS):
+                raise explain(error, self.folder) from error
             raise
 
     def reader(self) -> apsw.Connection:
         """A new read-only connection for one other thread; the caller closes it."""
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
         db.set_busy_timeout(5_000)
-        db.execute("PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;")
+        db.execute("PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;").fetchall()
         return db
 
     def meta(self, name: str, default: int = 0) -> int:
@@ -104,34 +131,12 @@ class Store:
 
     def close(self) -> None:
         """Close the file, give the folder back; closing twice is closing once."""
-        if self._closing:
+        if self._closed:
             return
-        self._closing = True
-        self._checkpoint_wanted.set()
-        self._checkpointer.join(timeout=2)
-        self.db.set_wal_hook(None)
+        self._closed = True
+        self._checkpointer.close()
         self.db.close()
         os.close(self._lock)
-
-    def _committed(self, db: apsw.Connection, _name: str, pages: int) -> int:
-        """WAL hook: copying pages home happens on another thread, unless that one cannot keep up."""
-        if pages > INLINE_PAGES:
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        elif pages > CHECKPOINT_PAGES:
-            self._checkpoint_wanted.set()
-        return apsw.SQLITE_OK
-
-    def _checkpoint_loop(self) -> None:
-        db = apsw.Connection(str(self.path))
-        while not self._closing:
-            self._checkpoint_wanted.wait()
-            self._checkpoint_wanted.clear()
-            if not self._closing:
-                try:
-                    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                except apsw.Error:
-                    continue  # busy or full: the writer goes on in the WAL, the next commit asks again
-        db.close()
 
 
 def _own(folder: Path) -> int:

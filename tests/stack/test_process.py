@@ -76,7 +76,7 @@ async def test_data_of_a_newer_version_is_refused(tmp_path):
 
 async def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / FILE).write_bytes(b"not a database at all, but long enough" * 50)
-    assert "cannot be opened" in await refusal(tmp_path)
+    assert "is damaged" in await refusal(tmp_path)
 
 
 async def test_a_place_that_cannot_be_written_is_refused(tmp_path):

@@ -1,0 +1,81 @@
+"""A disk that is full, data that is damaged: one sentence, nothing half done, and on again when there is room."""
+
+import pytest
+
+from desk.stack.store import FILE, StoreError
+from desk.stack.wire.codes import Code
+from desk.stack.wire.scalars import U32, identifier, name
+from tests.stack.brokers import Client, engine, poll_body, polled, send_body
+from tests.stack.raw import RawClient
+from tests.stack.running import StackEnded, StackProcess, stack_process
+
+
+def limit(made, pages):
+    """No page more than the file has now, plus some: SQLite's own full disk."""
+    made.store.db.pragma("max_page_count", made.store.db.pragma("page_count") + pages)
+
+
+def test_a_full_disk_refuses_and_leaves_everything_as_it_was(tmp_path):
+    with engine(tmp_path) as made:
+        client = Client(made)
+        client.stream()
+        client.topic()
+        client.send(b"before")
+        limit(made, 2)
+        with pytest.raises(StoreError, match="is full"):
+            client.send(bytes(100_000))
+        with pytest.raises(StoreError, match="is full"):
+            client.send(*[bytes(10_000)] * 10)
+        assert [record.payload for record in client.poll()] == [b"before"]
+        limit(made, 1_000)
+        assert client.send(b"after") == 1
+        assert [record.payload for record in client.poll()] == [b"before", b"after"]
+    with engine(tmp_path) as made:
+        assert [record.payload for record in Client(made).poll()] == [b"before", b"after"]
+
+
+def damage(folder, at, size=4_096):
+    with open(folder / FILE, "r+b") as file:
+        file.seek(at)
+        file.write(b"\xa5" * size)
+
+
+async def written(folder):
+    """A folder with enough in it that its records fill pages of their own."""
+    async with stack_process(folder) as stack:
+        client = await RawClient.connect(stack.connection)
+        await client.ask(Code.CREATE_STREAM, name("s"))
+        await client.ask(Code.CREATE_TOPIC, identifier("s") + U32.pack(1) + name("t"))
+        for _ in range(200):
+            await client.ask(Code.SEND, send_body(b"x" * 2_000))
+        client.close()
+        assert await stack.stop() == (0, "")
+    return (folder / FILE).stat().st_size
+
+
+async def test_a_damaged_head_is_refused_in_one_sentence_and_left_alone(tmp_path):
+    await written(tmp_path)
+    damage(tmp_path, 0)
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(StackEnded) as ended:
+        await StackProcess(tmp_path).start()
+    assert ended.value.code == 2
+    assert "is damaged" in ended.value.text
+    assert ended.value.text.count("\n") == 1
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+async def test_a_damaged_page_is_reported_and_the_rest_is_served(tmp_path):
+    size = await written(tmp_path)
+    damage(tmp_path, size // 8_192 // 2 * 8_192, 8_192)
+    async with stack_process(tmp_path) as stack:
+        client = await RawClient.connect(stack.connection)
+        reply = await client.ask(Code.POLL, poll_body())
+        assert reply.status == 1
+        assert len(polled((await client.ask(Code.POLL, poll_body(count=5))).body)) == 5
+        assert (await client.ask(Code.SEND, send_body(b"on"))).status == 0
+        client.close()
+        code, complaints = await stack.stop()
+    assert code == 0
+    assert "is damaged" in complaints
+    assert "Traceback" not in complaints
