@@ -40,6 +40,7 @@ class Relay:
         """Every write that came by, with its occurrence, in order."""
         self.killed = 0
         """The pid that was killed, 0 before."""
+        self.port = 0
         self.fired = asyncio.Event()
         """Set when the agent is dead: its connection has ended."""
         self._host, self._port = host, port
@@ -51,7 +52,8 @@ class Relay:
     async def open(self) -> int:
         """Listen on this machine; returns the port."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        return self._server.sockets[0].getsockname()[1]
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self.port
 
     async def close(self) -> None:
         """End every connection."""

@@ -1,0 +1,72 @@
+"""Writes are told from reads and named the same in every run, from the bytes alone."""
+
+import struct
+
+import cbor2
+import pytest
+
+from desk.proving.frames import HEADER, Frames, Write, write_of
+
+
+def request(operation: int, body: bytes = b"", code: int = 0) -> bytes:
+    header = bytearray(HEADER)
+    struct.pack_into("<I", header, 48, HEADER + len(body))
+    header[60], header[176] = 5, operation
+    struct.pack_into("<I", header, 196, code)
+    return bytes(header) + body
+
+
+def name(text: str) -> bytes:
+    return bytes([2, len(text)]) + text.encode()
+
+
+def number(value: int) -> bytes:
+    return bytes([1, 4]) + value.to_bytes(4, "little")
+
+
+def managed(code: int, **fields: object) -> bytes:
+    payload = cbor2.dumps({"v": 1, **fields})
+    return request(2, cbor2.dumps({"v": 1, "operation_id": 7, "payload": payload}), code)
+
+
+def acknowledgement(offset: int) -> bytes:
+    body = b"\x02" + name("resolver") + name("s") + name("agent.sessions")
+    return request(161, body + b"\x01" + (3).to_bytes(4, "little") + struct.pack("<QB", offset, 1))
+
+
+@pytest.mark.parametrize(
+    ("frame", "write"),
+    [
+        (request(160, struct.pack("<I", 9) + name("s") + name("desk.events")), Write("send", "desk.events")),
+        (request(160, struct.pack("<I", 9) + name("s") + number(4)), Write("send", "topic 4")),
+        (acknowledgement(4), Write("acknowledge", "agent.sessions")),
+        (request(148, name("s") + name("agent.sessions") + name("billing")), Write("join group", "billing")),
+        (managed(1_000_306, namespace="stream:s/ledger", key=b"t-1:x"), Write("cas", "ledger t-1:x")),
+        (managed(1_000_301, namespace="ledger", key=b"t-1:x"), Write("set", "ledger t-1:x")),
+        (managed(1_000_020, ops=[]), Write("command", "1000020")),
+    ],
+)
+def test_a_write_has_a_name(frame: bytes, write: Write) -> None:
+    assert write_of(frame) == write
+
+
+def test_an_acknowledgement_knows_how_many_records_it_covers() -> None:
+    assert write_of(acknowledgement(4)).upto == 5
+
+
+@pytest.mark.parametrize("code", [1, 100, 120, 606, 1_000_000, 1_000_002, 1_000_300, 1_000_302, 1_000_711])
+def test_a_read_is_none(code: int) -> None:
+    assert write_of(request(2, b"", code)) is None
+
+
+@pytest.mark.parametrize("operation", [1, 3])
+def test_what_ends_with_the_connection_is_none(operation: int) -> None:
+    assert write_of(request(operation)) is None
+
+
+def test_frames_come_whole_whatever_the_pieces() -> None:
+    sent = [request(160, b"x" * size) for size in (0, 1, 5000)]
+    whole = Frames()
+    data = b"".join(sent)
+    got = [frame for at in range(0, len(data), 97) for frame in whole.feed(data[at : at + 97])]
+    assert got == sent
