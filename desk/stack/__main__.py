@@ -15,6 +15,7 @@ import apsw
 
 from desk.stack.broker.access import Access
 from desk.stack.engine import SCHEMAS, Broken, Engine
+from desk.stack.managed.band import Band
 from desk.stack.server import Server
 from desk.stack.store import Store, StoreError, explain
 
@@ -46,14 +47,13 @@ def listen(port: int) -> socket.socket:
 
 async def serve(options: argparse.Namespace) -> None:
     """From an empty or used folder to a served one, until SIGTERM or SIGINT."""
-    band = _band()
-    store = Store.open(options.data, (*SCHEMAS, *(band.SCHEMAS if band else ())))
+    store = Store.open(options.data, (*SCHEMAS, *Band.SCHEMAS))
     try:
         access = Access.of_folder(options.data, options.username, options.password)
         listener = listen(options.port)
         port = listener.getsockname()[1]
         try:
-            engine = Engine(store, user=access.user, host=HOST, port=port, managed=band)
+            engine = Engine(store, user=access.user, host=HOST, port=port, managed=Band)
         except apsw.Error as error:
             raise explain(error, options.data) from error
         stop = asyncio.Event()
@@ -70,15 +70,6 @@ async def serve(options: argparse.Namespace) -> None:
         await Server(engine, access).run(listener, stop)
     finally:
         store.close()
-
-
-def _band():
-    """The managed band, as soon as there is one."""
-    try:
-        from desk.stack.managed.band import Band
-    except ModuleNotFoundError:
-        return None
-    return Band
 
 
 def main() -> None:
