@@ -6,6 +6,7 @@ from desk.stack.managed.kv import KeyValue
 from desk.stack.managed.leases import Leases
 from desk.stack.managed.presence import Presence
 from desk.stack.managed.registry import Registry
+from desk.stack.managed.sessions import Sessions
 from desk.stack.managed.surface import Surface
 from desk.stack.query.surface import Queries
 
@@ -17,4 +18,5 @@ SURFACES: tuple[type[Surface], ...] = (
     Forks,
     Queries,
     Memory,
+    Sessions,
 )

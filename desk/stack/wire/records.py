@@ -1,5 +1,6 @@
 """Headers of records on the log that the folds read, and the ids they carry."""
 
+import struct
 from collections.abc import Mapping
 
 from desk.stack.wire.iggy import Record
@@ -11,7 +12,14 @@ MEMORY_USER = "agdx.mem.user"
 MEMORY_APP = "agdx.mem.app"
 ENVELOPE = "agdx.av"  # present: the payload is a CBOR agent envelope
 ADDRESSEE = "agdx.to"
+CORRELATION = "agdx.corr"
+PARENT = "agdx.parent_conv"
+ROOT = "agdx.root_conv"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+COST_USD = "agdx.cost"
 
+_POSITION = struct.Struct(">IIIQ")
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES: Mapping[str, int] = {
     **{c: i for i, c in enumerate(_CROCKFORD)},
@@ -25,6 +33,42 @@ def text(record: Record, name: str) -> str | None:
     if header is None or header[0] != "string":
         return None
     return header[1].decode("utf-8", "replace")
+
+
+def number(record: Record, name: str) -> int | None:
+    """A header's unsigned integer, or None when it is missing or none."""
+    header = record.headers.get(name)
+    if header is None:
+        return None
+    kind, value = header
+    if kind in ("u8", "u16", "u32", "u64", "u128"):
+        return int.from_bytes(value, "little")
+    return int(value) if kind == "string" and value.isdigit() and len(value) < 19 else None
+
+
+def cost_micros(record: Record) -> int | None:
+    """The cost header in micro-units, or None."""
+    header = record.headers.get(COST_USD)
+    if header is None or header[0] != "f64" or len(header[1]) != 8:
+        return None
+    cost = struct.unpack("<d", header[1])[0]
+    return round(cost * 1_000_000) if 0 <= cost < 1e12 else None
+
+
+def identity(record: Record, name: str) -> bytes | None:
+    """A header's 16-byte id, written as text or as a number; None when it is missing or none."""
+    header = record.headers.get(name)
+    if header is None:
+        return None
+    kind, value = header
+    if kind == "string":
+        return id_bytes(value.decode("utf-8", "replace"))
+    return value[::-1] if kind == "u128" and len(value) == 16 else None
+
+
+def log_position(stream_id: int, topic_id: int, partition: int, offset: int) -> bytes:
+    """A LogPosition: stream, topic, partition (u32) and offset (u64), big endian, 20 bytes."""
+    return _POSITION.pack(stream_id, topic_id, partition, offset)
 
 
 def id_text(identity: bytes) -> str:
