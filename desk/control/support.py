@@ -113,8 +113,11 @@ class SupportDesk:
 
         customer: an id such as "c-17"; without one a scenario's own customer, or nobody who is signed in.
         """
+        if not isinstance(customer, str | None):
+            raise DeskError(f"A customer is an id such as c-17, not {customer!r}.")
         counters = self.laser.kv("counters")
-        opened = await _next(counters, f"opened:{scenario_or_text}") if scenario_or_text in SCENARIOS else 1
+        known = isinstance(scenario_or_text, str) and scenario_or_text in SCENARIOS
+        opened = await _next(counters, f"opened:{scenario_or_text}") if known else 1
         try:
             text, scenario_customer, scenario = message(scenario_or_text, opened - 1, world.load())
         except TicketError as error:

@@ -37,12 +37,8 @@ class Shared:
         self.writer: Writer = make_writer(me.settings)
         kv = me.laser.kv
         self.ckpts, self.ledger, self.decisions = kv("checkpoints"), kv("ledger"), kv("decisions")
-        self.cases, self.claims, self.texts, self.breaks = (
-            kv("cases"),
-            kv("claims"),
-            kv("texts"),
-            kv("breaks"),
-        )
+        self.cases, self.claims, self.texts = kv("cases"), kv("claims"), kv("texts")
+        self.breaks = kv("breaks")
 
 
 class Desk:
@@ -78,7 +74,10 @@ class Desk:
     async def hold(self) -> None:
         """Wait DESK_POLICY_PAUSE seconds at the policy step, so that a person can press Kill."""
         pause = self.me.settings.policy_pause
-        await self.event("holding", key=False, text=f"holding {pause:g} s at the policy step: kill it now")
+        words = (
+            f"holding {pause:g} s at the policy step: kill it now" if pause else "at the policy step, no hold"
+        )
+        await self.event("holding", key=False, text=words)
         await asyncio.sleep(pause)
 
     async def hand(self, target: str, operation: str, body: Mapping[str, Any], key: str) -> None:

@@ -70,10 +70,19 @@ async def test_a_ticket_sent_again_after_its_agents_were_replaced_is_not_worked_
     assert support.waiting() == []
 
 
-async def test_what_is_not_text_is_refused_in_one_sentence(support: SupportDesk) -> None:
+@pytest.mark.parametrize("words", [1042, None, ["duplicate"], b"duplicate"])
+async def test_what_is_not_text_is_refused_in_one_sentence(support: SupportDesk, words: object) -> None:
     with pytest.raises(DeskError, match="with text or one of the scenarios") as told:
-        await support.open_ticket(1042)
+        await support.open_ticket(words)
     assert "\n" not in str(told.value)
+
+
+async def test_a_customer_is_an_id(support: SupportDesk) -> None:
+    with pytest.raises(DeskError, match="A customer is an id such as c-17, not 17"):
+        await support.open_ticket("question", customer=17)
+    ticket = await support.open_ticket("Where is order 1051?", customer="c-999")
+    await support.until(ticket, "closed")
+    assert "no order with that number under your name" in (await support.until(ticket, "reply"))["text"]
 
 
 async def test_text_that_is_not_utf8_gets_a_reply(support: SupportDesk) -> None:
