@@ -7,6 +7,7 @@ from the kernel (SIGCHLD), so no timer is involved and no pid can be mistaken.
 """
 
 import gc
+import importlib
 import json
 import os
 import select
@@ -16,10 +17,23 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from desk.runtime import life, process, saved  # noqa: F401  every agent uses saved: import it before the fork
+from desk.runtime import life, process
 from desk.runtime.spec import Spec
 
 _LINE = 65536
+
+# What agents import anyway: once here instead of after every death.
+_PRELOAD = (
+    "desk.runtime.saved",
+    "datetime",
+    "decimal",
+    "hashlib",
+    "random",
+    "shutil",
+    "sqlite3",
+    "subprocess",
+    "uuid",
+)
 
 
 def report(descriptor: int, **fields: Any) -> None:
@@ -113,6 +127,8 @@ def _redirect(log: Path) -> None:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by every child
     life.end_with_parent()
+    for module in _PRELOAD:
+        importlib.import_module(module)
     gc.collect()
     gc.freeze()  # so that collections in children do not copy the pages they share
     ForkServer().serve()
