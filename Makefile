@@ -1,8 +1,10 @@
-# Every target needs only Python 3.11 or later; `make test` also uses Chromium where there is one.
+# The commands a person, a teacher and CI use. `make venv` first; every other target sees to it.
 PYTHON ?= python3
 BIN := .venv/bin
+NBVAL := -p no:cacheprovider -c /dev/null --rootdir notebooks --nbval --nbval-current-env \
+	--nbval-sanitize-with tests/notebooks/sanitize.cfg --nbval-cell-timeout 60 --durations=0 --durations-min=1
 
-.PHONY: venv lab demo day test notebooks bench prove site constraints lint clean
+.PHONY: venv lab demo day test lint notebooks bench prove constraints clean
 
 venv: .venv/.installed
 
@@ -17,6 +19,9 @@ lab: venv
 demo: venv
 	$(BIN)/python -m desk demo
 
+day: venv
+	$(BIN)/python -m desk delivery --day
+
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -25,8 +30,18 @@ lint: venv
 test: lint
 	$(BIN)/python -m pytest
 
+notebooks: venv
+	$(BIN)/python -m pytest $(NBVAL) notebooks
+
+bench: venv
+	$(BIN)/python -m bench.stack
+
+prove: venv
+	$(BIN)/python -m desk.proving
+
 constraints: venv
-	( echo "# Exact versions that make venv installs. Written by make constraints; names no host."; $(BIN)/pip freeze --exclude-editable ) > constraints.txt
+	( echo "# Exact versions that make venv installs. Written by make constraints; names no host."; \
+	  $(BIN)/pip freeze --exclude-editable ) > constraints.txt
 
 clean:
 	rm -rf .venv .desk notebooks/.desk .cache site
