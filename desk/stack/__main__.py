@@ -79,6 +79,7 @@ def main() -> None:
     except (StoreError, Broken) as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)
+    os._exit(0)  # a thread may still be inside a query; the file is closed, nothing is left to tidy
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 
 from desk.stack.broker.access import Access
 from desk.stack.broker.state import Session
@@ -39,6 +39,7 @@ class Connection(asyncio.Protocol):
         self._engine = server.engine
         self._splitter = Splitter()
         self._busy = False  # an answer is being worked on
+        self._answer: asyncio.Task[None] | None = None  # by whom, when it is a query
         self._choked = False  # the client does not read its replies
         self._closed = False
 
@@ -51,6 +52,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
+        if self._answer is not None:
+            self._answer.cancel()  # nobody waits for this query any more
         self._server.connections.pop(self.session.number, None)
         self._engine.disconnected(self.session)
 
@@ -133,7 +136,7 @@ class Connection(asyncio.Protocol):
         else:
             if isinstance(answer, Awaitable):
                 self._hold()
-                self._server.start(self._later(request, answer))
+                self._answer = self._server.start(self._later(request, answer))
             else:
                 self._send(encode_reply(request, engine.op, 0, answer))
 
@@ -144,6 +147,7 @@ class Connection(asyncio.Protocol):
             frame = encode_reply(request, self._engine.op, refused.status)
         except Exception as error:
             frame = encode_reply(request, self._engine.op, _failure(request, error))
+        self._answer = None
         self._finish(frame)
 
     def _register(self, request: Request) -> None:
@@ -214,10 +218,12 @@ class Server:
         self.engine.broker.sessions[session.number] = session
         return session
 
-    def start(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Run beside the connections, at the latest until the server stops."""
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def evict_stale(self, now: float) -> None:
         """Group members that have gone silent lose their partitions to the others."""

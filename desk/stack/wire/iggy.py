@@ -17,6 +17,7 @@ BATCH_HEADER = 256
 FRAME_HEADER = 48
 _BATCH = struct.Struct("<QQQQQQI")
 _FRAME = struct.Struct("<8x16sIIII8x")
+_LENGTHS = struct.Struct("<24xI4xII8x")  # of a frame header: offset delta, headers length, payload length
 _LENGTH = struct.Struct("<I")
 _PADDING = bytes(BATCH_HEADER - _BATCH.size)
 
@@ -72,15 +73,18 @@ def frame_ends(frames: bytes, count: int) -> list[int]:
     position, size, ends = 0, len(frames), [0]
     if count > size // FRAME_HEADER:
         raise MalformedBatch("more messages than bytes")
-    unpack = _FRAME.unpack_from
-    for index in range(count):
-        if size - position < FRAME_HEADER:
-            raise MalformedBatch("cut inside a frame header")
-        _, delta, _, headers, payload = unpack(frames, position)
-        position += FRAME_HEADER + headers + payload
-        if position > size or delta != index:
-            raise MalformedBatch("cut inside a frame, or offsets out of order")
-        ends.append(position)
+    unpack, add = _LENGTHS.unpack_from, ends.append
+    try:
+        for index in range(count):
+            delta, headers, payload = unpack(frames, position)
+            position += FRAME_HEADER + headers + payload
+            if delta != index:
+                raise MalformedBatch("offsets out of order")
+            add(position)
+    except struct.error as error:
+        raise MalformedBatch("cut inside a frame header") from error
+    if position > size:
+        raise MalformedBatch("cut inside a frame")
     return ends
 
 
