@@ -1,8 +1,9 @@
 """A button that starts one coroutine of desk.control and nothing else.
 
-Rules. The click callback only schedules; a click while the last one is in flight does nothing; what goes wrong
-is one sentence on the panel, never a traceback in a log nobody reads. The loop is the one the panel was made on,
-so a front end that delivers clicks on another thread works the same.
+Rules. The click callback only schedules; a click while the last one is in flight does nothing, nor does the second
+half of a double click, which would kill the process that has just replaced the one aimed at. What goes wrong is
+one sentence on the panel, never a traceback in a log nobody reads. The loop is the one the panel was made on, so a
+front end that delivers clicks on another thread works the same.
 """
 
 import asyncio
@@ -10,14 +11,25 @@ from collections.abc import Awaitable, Callable
 
 import ipywidgets as widgets
 
+DOUBLE_CLICK = 0.5
+"""Seconds within which a second click is part of the first."""
+
 
 class Press:
-    """Binds `button` to `work`. `say(sentence)` shows an outcome; an empty sentence clears the last one."""
+    """Binds `button` to `work`. `say(sentence)` shows what went wrong; an empty sentence clears the last one.
+
+    `rest` is how long, in seconds, the button stays off after its work is done.
+    """
 
     def __init__(
-        self, button: widgets.Button, work: Callable[[], Awaitable[object]], say: Callable[[str], None]
+        self,
+        button: widgets.Button,
+        work: Callable[[], Awaitable[object]],
+        say: Callable[[str], None],
+        *,
+        rest: float = DOUBLE_CLICK,
     ) -> None:
-        self.button, self._work, self._say = button, work, say
+        self.button, self._work, self._say, self._rest = button, work, say, rest
         self._loop = asyncio.get_running_loop()
         self._in_flight, self._allowed = False, True
         button.on_click(self._clicked)
@@ -46,6 +58,7 @@ class Press:
         except Exception as error:
             self._say(sentence(error))
         finally:
+            await asyncio.sleep(self._rest)
             self._in_flight = False
             self._show()
 

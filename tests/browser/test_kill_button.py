@@ -5,12 +5,12 @@ With DESK_PICTURES=1 the screenshot becomes docs/kill.png (light) and build/kill
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.lab import Notebook, browser_page, chromium, jupyter_lab
+from tests.browser.lab import Notebook, browser_page, chromium, jupyter_lab, unrun
 from tests.needs import missing
 from tests.notebooks.lessons import FOLDER, left_behind
 
@@ -31,7 +31,7 @@ def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, tmp_path: Path) 
         missing("Chromium", "install the chromium package, or run pytest -m 'not browser'")
     folder = tmp_path / "course"
     folder.mkdir()
-    shutil.copy(FOLDER / LESSON, folder)
+    unrun(FOLDER / LESSON, folder)
     with (
         jupyter_lab(folder, theme=theme) as url,
         browser_page(tmp_path / "profile", 1440, 1450) as page,
@@ -46,13 +46,13 @@ def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, tmp_path: Path) 
         assert kill.inner_text() == "Kill"
         kill.dblclick()  # the second click, in flight, does nothing
         lesson.finished(waiting)
-        assert "1 death" in agents.locator(".desk-card", has_text="resolver").inner_text()
+        expect(agents.locator(".desk-card", has_text="resolver")).to_contain_text("1 death")
 
         ticket = lesson.run("panel.ticket(support)")
         ticket.get_by_role("button", name="Approve").click()
         story = ticket.locator(".desk-log")
         story.get_by_text("closed", exact=True).first.wait_for()
-        assert ticket.get_by_role("button", name="Approve").count() == 0
+        expect(ticket.get_by_role("button", name="Approve")).to_have_count(0)
 
         table = lesson.run("timeline(support, ticket)\n").inner_text()
         assert re.search(r"killed\s+resolver \(SIGKILL, by button\)", table)

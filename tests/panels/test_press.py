@@ -29,7 +29,7 @@ async def settle() -> None:
 
 async def test_a_second_click_in_flight_does_nothing():
     counter, button = Counter(), widgets.Button()
-    Press(button, counter.work, counter.said.append)
+    Press(button, counter.work, counter.said.append, rest=0)
     button.click()
     button.click()
     await settle()
@@ -43,9 +43,21 @@ async def test_a_second_click_in_flight_does_nothing():
     assert counter.started == 2
 
 
+async def test_the_second_half_of_a_double_click_does_nothing_either():
+    counter, button = Counter(), widgets.Button()
+    counter.go.set()
+    Press(button, counter.work, counter.said.append)
+    button.click()
+    await settle()
+    button.click()
+    await settle()
+    assert counter.started == 1
+    assert button.disabled
+
+
 async def test_an_error_is_one_sentence_and_the_button_works_again():
     counter, button = Counter(), widgets.Button()
-    Press(button, counter.fail, counter.said.append)
+    Press(button, counter.fail, counter.said.append, rest=0)
     button.click()
     await settle()
     assert counter.said == ["", "The stack is not there."]
@@ -54,7 +66,7 @@ async def test_an_error_is_one_sentence_and_the_button_works_again():
 
 async def test_a_click_that_makes_no_sense_now_does_nothing():
     counter, button = Counter(), widgets.Button()
-    press = Press(button, counter.work, counter.said.append)
+    press = Press(button, counter.work, counter.said.append, rest=0)
     press.allow(False)
     assert button.disabled
     button.click()
@@ -68,6 +80,6 @@ async def test_a_click_delivered_on_another_thread_runs_on_the_panels_loop():
     async def work() -> None:
         ran_on.set_result((asyncio.get_running_loop(), threading.current_thread()))
 
-    Press(button, work, lambda _: None)
+    Press(button, work, lambda _: None, rest=0)
     threading.Thread(target=button.click).start()
     assert await asyncio.wait_for(ran_on, 5) == (asyncio.get_running_loop(), threading.main_thread())
