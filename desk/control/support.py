@@ -361,6 +361,8 @@ class SupportDesk:
         self.bank.open()
         await self._laser.stream(self.stream).ensure()
         await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
+        for name in AGENTS:  # so that where an agent stands can be read from the start
+            await self._laser.topic(LANE).ensure_consumer_group(name)
         await self._laser.topic(EVENTS).ensure(1)
         await self._laser.kv("counters").get("ticket")  # a stack without key-value state says so now
         self._log = EventLog(self._laser, EVENTS)

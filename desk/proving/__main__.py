@@ -28,11 +28,10 @@ async def prove(full: bool, size: int, seed: int, rows: Rows) -> tuple[list[Row]
     folder = Path(tempfile.mkdtemp(prefix="prove-"))
     try:
         async with Stage(folder) as stage:
-            cases = await sweep.points(stage)
-            undisturbed = {name: (await stage.perform(play, "triage")).raw for name, play in PLAYS.items()}
+            cases, undisturbed = await sweep.points(stage)
             chosen = cases if full else sweep.sample(cases, size, seed)
             print(f"{len(cases)} points, {len(chosen)} of them to try", flush=True)
-            chosen = [*chosen, *sweep.comparisons(cases, _COMPARED, seed)]
+            chosen = [*chosen, *await sweep.comparisons(stage, _COMPARED, seed)]
             await sweep.spread([c for c in chosen if c.name not in rows.done], lambda c: _row(stage, c, rows))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

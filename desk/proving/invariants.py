@@ -2,8 +2,9 @@
 
 A script that imports nothing of the desk, so that it cannot share the desk's mistakes:
 `python invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "bank", "issues",
-"refunds"}: its stream, the bank's file, and how many issues and approved refunds its one ticket should have. Its
-verdict is {"stream", "violations": [sentences], "raw": {what: how often, repeats counted}}.
+"refunds", "declined", "ledger"}: its stream, the bank's file, how many issues and how many approved and declined
+refunds its one ticket should have, and whether billing keeps a ledger. Its verdict is {"stream", "violations":
+[sentences], "raw": {what: how often, repeats counted}}.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     closed = [event["id"] for event in events if event["kind"] == "closed"]
     lookups = [event for event in events if event["kind"] == "looking_up"]
     held = Counter(event["step"] for event in events if event["kind"] == "holding")
-    asked_for = run["refunds"] + run.get("declined", 0)
+    asked_for = run["refunds"] + run["declined"]
 
     violations = [
         sentence
@@ -64,7 +65,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
             (len(set(keys(prompts))) == asked_for, f"{len(set(keys(prompts)))} questions, {asked_for} due"),
             (len(set(keys(refunds))) == run["refunds"], f"{len(set(keys(refunds)))} refunds, {run['refunds']} due"),
             (len(paid) == run["refunds"], f"paid {len(paid)} times, {run['refunds']} due"),
-            (set(paid) == set(ledger), f"paid {sorted(set(paid))}, in the ledger {sorted(ledger)}"),
+            (not run["ledger"] or set(paid) == set(ledger), f"paid {sorted(set(paid))}, in the ledger {sorted(ledger)}"),
             (all(e["state"] == "done" for e in ledger.values()), "a refund that is not done in the ledger"),
             (not dead and not any(e["kind"] == "dead_letter" for e in events), f"{len(dead)} dead letters"),
             (max(held.values(), default=0) <= 1, f"held {max(held.values(), default=0)} times"),

@@ -93,19 +93,22 @@ class Stage:
         finally:
             await support.stop()
             await relay.close()
-        verdict = await self._verdict(support, play)
+        verdict = await self._verdict(support, play, agent, variant)
         return Row(
             play.name, agent, point, variant, relay.fired.is_set(),
             (*trouble, *verdict["violations"]), verdict["raw"], tuple(relay.seen),
         )  # fmt: skip
 
-    async def _verdict(self, support: desks.SupportDesk, play: Play) -> dict[str, Any]:
+    async def _verdict(
+        self, support: desks.SupportDesk, play: Play, agent: str, variant: str
+    ) -> dict[str, Any]:
         run = {
             "stream": support.stream,
             "bank": str(support.folder / "bank.sqlite"),
             "issues": play.issues,
             "refunds": play.refunds,
             "declined": play.declined,
+            "ledger": not ("baseline" in variant and agent == "billing"),
         }
         async with self._judging:
             self._judge.stdin.write(json.dumps(run).encode() + b"\n")

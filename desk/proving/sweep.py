@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from desk.control.support import AGENTS
@@ -13,6 +13,12 @@ from desk.proving.relay import AFTER, BEFORE, Point
 from desk.proving.stage import Row, Stage
 
 WORKERS = 2
+COMPARED = (
+    ("baseline", ("resolver",)),
+    ("baseline", ("billing",)),
+    ("forgetful bank", ("billing",)),
+    ("baseline, forgetful bank", ("billing",)),
+)
 _TRIES = 3
 """A point is named by what a run without kills writes. Where timing made a run write less, it is run again."""
 
@@ -34,23 +40,38 @@ class Case:
         )
 
 
-async def points(stage: Stage, plays: Iterable[Play] = tuple(PLAYS.values())) -> list[Case]:
-    """Every write of every agent in every play, each on both sides, found by running each play once an agent."""
+async def points(
+    stage: Stage, plays: Iterable[Play] = PLAYS.values(), agents: Sequence[str] = AGENTS, variant: str = ""
+) -> tuple[list[Case], dict[str, dict[str, int]]]:
+    """Every write of every agent in every play, each on both sides, found by running each play once an agent;
+    and what happened how often in each play without a kill.
+    """
 
-    async def record(pair: tuple[Play, str]) -> list[Case]:
-        play, agent = pair
-        row = await stage.perform(play, agent)
+    async def record(pair: tuple[Play, str]) -> Row:
+        row = await stage.perform(*pair, variant=variant)
         if row.violations:
-            raise RuntimeError(f"{play.name} without a kill: {row.violations}")
-        return [
-            Case(play, agent, Point(Write(write.operation, write.what), occurrence, side))
-            for write, occurrence in row.seen
-            for side in (BEFORE, AFTER)
-        ]
+            raise RuntimeError(f"{row.play} without a kill: {'; '.join(row.violations)}")
+        return row
 
-    pairs = [(play, agent) for play in plays for agent in AGENTS]
-    found = await spread(pairs, record)
-    return [case for cases in found for case in cases]
+    pairs = [(play, agent) for play in plays for agent in agents]
+    rows = await spread(pairs, record)
+    cases = [
+        Case(play, agent, Point(Write(write.operation, write.what), occurrence, side), variant)
+        for (play, agent), row in zip(pairs, rows, strict=True)
+        for write, occurrence in row.seen
+        for side in (BEFORE, AFTER)
+    ]
+    return cases, {row.play: row.raw for row in rows}
+
+
+async def comparisons(stage: Stage, size: int, seed: int) -> list[Case]:
+    """Kills at `size` points each where something is missing: the pattern, the bank's keys, or both."""
+    chosen = []
+    for variant, agents in COMPARED:
+        cases, _ = await points(stage, [PLAYS["duplicate"]], agents, variant)
+        work = [case for case in cases if case.point.write.operation in ("send", "cas", "set")]
+        chosen += sample(work, size, seed)
+    return chosen
 
 
 def sample(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
@@ -67,20 +88,6 @@ def sample(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
             if group and len(taken) < size:
                 taken.append(group.pop())
     return taken
-
-
-def comparisons(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
-    """The same kills, at `size` points each, where something is missing: the pattern, the bank's keys, or both."""
-    refund = [case for case in cases if case.play.name == "duplicate"]
-    sent = [case for case in refund if case.point.write.operation == "send"]  # a baseline keeps nothing else
-    resolver, billing = ([case for case in sent if case.agent == name] for name in ("resolver", "billing"))
-    paying = [case for case in refund if case.agent == "billing"]
-    groups = {
-        "baseline": [*resolver, *billing],
-        "forgetful bank": paying,
-        "baseline, forgetful bank": billing,
-    }
-    return [replace(c, variant=v) for v, found in groups.items() for c in sample(found, size, seed)]
 
 
 async def perform(stage: Stage, case: Case) -> Row:
