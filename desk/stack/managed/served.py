@@ -2,6 +2,7 @@
 
 from desk.stack.folds.memory import Memory
 from desk.stack.managed.forks import Forks
+from desk.stack.managed.graph import Graph
 from desk.stack.managed.kv import KeyValue
 from desk.stack.managed.leases import Leases
 from desk.stack.managed.presence import Presence
@@ -17,6 +18,7 @@ SURFACES: tuple[type[Surface], ...] = (
     Registry,
     Forks,
     Queries,
+    Graph,
     Memory,
     Sessions,
 )
