@@ -16,6 +16,8 @@ from desk.runtime.saved import first, get_json
 
 CLOCK = "clock"
 """The key, in cursors, under which the simulator keeps the demo minute."""
+ROSTER = "roster"
+"""The key, in cursors, of which vans drive: the last one on it cannot leave."""
 
 
 class Fleet:

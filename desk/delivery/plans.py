@@ -35,18 +35,42 @@ def work_out(
         option = changes.best_van(rounds.values(), exc.stop, metres)
         text = f"{places[exc.stop].name} goes to {option.van}: {option.extra / 1000:.1f} km more."
         return {"do": "add", "to": option.van, "text": text}
-    try:
+    drops, to = len(rounds[exc.van].drops), ""
+    if any(not r.parked for van, r in rounds.items() if van != exc.van):
         to = changes.taker(rounds[exc.van], rounds.values(), metres)
-    except ValueError:
-        text = f"{exc.van} is the last van driving and cannot be parked: it stays on the road."
-        return {"do": "nothing", "van": exc.van, "text": text}
-    drops = len(rounds[exc.van].drops)
     text = (
         f"{exc.van} is off the road: its {drops} drops go to {to}."
         if drops
         else f"{exc.van} is off the road."
     )
     return {"do": "park", "van": exc.van, "to": to, "text": text}
+
+
+def staying(exc: DeliveryException) -> Plan:
+    """What is done instead of parking the last van that drives."""
+    text = f"{exc.van} is the last van driving and cannot be parked: it stays on the road."
+    return {"do": "nothing", "van": exc.van, "text": text}
+
+
+def leaving(roster: Mapping[str, Any], exc: DeliveryException) -> Mapping[str, Any] | None:
+    """The roster of driving vans after this van asked to leave it, or None when it has asked before.
+
+    Two vans may stop at once, each believing the other drives on: whoever asks second stays. The roster is
+    {"driving": vans, "left": {exception: whether it may leave}}.
+    """
+    if exc.id in roster["left"]:
+        return None
+    others = [van for van in roster["driving"] if van != exc.van]
+    may = bool(others)
+    driving = others if may else roster["driving"]
+    return {"driving": driving, "left": {**roster["left"], exc.id: may}}
+
+
+def joining(roster: Mapping[str, Any], van: str) -> Mapping[str, Any] | None:
+    """The roster with this van on it, or None when it is."""
+    if van in roster["driving"]:
+        return None
+    return {**roster, "driving": [*roster["driving"], van]}
 
 
 def applied(round_: Round, exc: DeliveryException, plan: Plan, metres: Metres) -> Round | None:

@@ -11,7 +11,7 @@ import laser_sdk as ls
 
 from desk.delivery import messages, plans
 from desk.delivery.exceptions import ROUTING, DeliveryException
-from desk.delivery.fleet import Fleet, body_of, exception_of
+from desk.delivery.fleet import ROSTER, Fleet, body_of, exception_of
 from desk.delivery.layout import INBOX, LANE, LANES
 from desk.delivery.planning import changes
 from desk.delivery.planning.round import Round, arrivals
@@ -62,6 +62,8 @@ class Routing:
             await f.event(
                 "replay", van=van, incident=exc.id, step=step, text="found the saved plan, applying it"
             )
+        if saved["do"] == "park" and not await self.may_leave(exc):
+            saved = plans.staying(exc)
         changed = await self.apply(exc, saved)
         return {"van": changed.van, "text": saved["text"], "arrivals": await self.affected(exc, changed)}
 
@@ -86,20 +88,28 @@ class Routing:
         )
         if "to" not in plan:
             return own
-        drops, to, turn = own.handed if own else (), plan["to"], 0
+        drops, turn = own.handed if own else (), 0
+        to = plan["to"] or await self.another(exc, own)
         while True:
             taken = await self.change(to, lambda r: plans.taken(r, exc, drops, self.metres))
             if exc.id in taken.applied:
                 return taken
-            turn += 1  # that van was parked meanwhile: the next one, the same for whoever asks
-            to = await first(self.f.results, f"{exc.id}:taker-{turn}", await self.another(exc, own))
+            turn += 1  # that van was parked meanwhile
+            to = await self.another(exc, own, turn)
 
-    async def another(self, exc: DeliveryException, stopped: Round | None) -> str:
-        """A van for what the planned one could not take."""
+    async def another(self, exc: DeliveryException, stopped: Round | None, turn: int = 0) -> str:
+        """A van for what the planned one could not take: the same one for whoever asks."""
         rounds = (await self.f.all_rounds()).values()
         if stopped:
-            return changes.taker(stopped, rounds, self.metres)
-        return changes.best_van(rounds, exc.stop, self.metres).van
+            choice = changes.taker(stopped, rounds, self.metres)
+        else:
+            choice = changes.best_van(rounds, exc.stop, self.metres).van
+        return await first(self.f.results, f"{exc.id}:taker-{turn}", choice)
+
+    async def may_leave(self, exc: DeliveryException) -> bool:
+        """Take the van off the roster, unless it is the last one on it."""
+        roster = await compare_and_swap(self.f.cursors, ROSTER, lambda roster: plans.leaving(roster, exc))
+        return roster["left"][exc.id]
 
     async def change(self, van: str, change: Any) -> Round:
         """Compare-and-swap one van's round. Whoever else writes it at the same time, both changes stay."""

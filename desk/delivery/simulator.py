@@ -18,13 +18,14 @@ from desk.delivery import clock, driving
 from desk.delivery.carrier import Work, bill_for, overbilled
 from desk.delivery.customer import SMS
 from desk.delivery.driving import Van
-from desk.delivery.fleet import CLOCK, Fleet
+from desk.delivery.fleet import CLOCK, ROSTER, Fleet
 from desk.delivery.history import History
 from desk.delivery.incidents import TITLES, busiest, from_text, orders, vans_to_change
 from desk.delivery.layout import EVENTS, POSITIONS
 from desk.delivery.planning import progress
 from desk.delivery.planning.round import DEPOT, Round
 from desk.delivery.planning.start import start_rounds
+from desk.delivery.plans import joining
 from desk.delivery.rates import Rates
 from desk.delivery.roads import Roads, load_legs
 from desk.runtime.process import Process
@@ -103,6 +104,7 @@ class Simulator:
         last = max((message.json()["minute"] for message in reported), default=0.0)
         self.history.minute = max(self.history.minute, last)
         self.tick = math.ceil(round(self.history.minute / clock.TICK, 6))
+        await first(self.f.cursors, ROSTER, {"driving": list(self.first_rounds), "left": {}})
         for van, round_ in self.first_rounds.items():
             await first(self.f.rounds, van, round_.to_json())
             if van not in self.history.vans:
@@ -176,6 +178,7 @@ class Simulator:
         for van, round_ in sorted((await self.f.all_rounds()).items()):
             for stop in round_.back:
                 await self.bring_back(van, stop, minute)
+            await self.drop_incidents(van, "makes no drop any more")
         await self.report(minute)
         await self.flush()
         await self.say("day_over", minute, "", text=f"all vans are in at {clock.time_of_day(minute)}")
@@ -367,6 +370,7 @@ class Simulator:
         for van in on:
             await first(self.f.rounds, van, Round(van).to_json())
             await self.change(van, progress.on_the_road)
+            await compare_and_swap(self.f.cursors, ROSTER, lambda roster, v=van: joining(roster, v))
             known = self.history.vans.get(van, Van(van, since=minute))
             await self.moves("joined", driving.freed(known, minute), minute, f"{van} is on the road")
         if wanted < 1:
