@@ -1,11 +1,10 @@
 """A running support desk, as a person has it: open tickets, answer questions, kill agents, read the log."""
 
 import asyncio
-import json
+import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import laser_sdk as ls
 from desk.control import folder as folders
 from desk.control.errors import DeskError
 from desk.control.events import Event, EventLog, matches
+from desk.control.lane import Lane, Offset, Ticket
 from desk.control.questions import Counts, Question, asked, count, waiting
 from desk.outside.bank import Bank
 from desk.outside.writer import WriterError, make_writer
@@ -23,7 +23,7 @@ from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
 from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
 from desk.support import world
-from desk.support.agent import CUSTOMER, EVENTS, LANE, PARTITIONS, PERSON
+from desk.support.agent import EVENTS, LANE, PARTITIONS
 from desk.support.tickets import SCENARIOS, TicketError, message
 
 AGENTS = ("triage", "resolver", "billing")
@@ -32,30 +32,6 @@ PATIENCE = 10.0
 """Seconds to wait for a stack to answer."""
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
-
-
-class Ticket(str):
-    """A ticket's id, such as "t-1", and what it was opened with."""
-
-    scenario: str
-    text: str
-    customer: str
-
-    def __new__(cls, number: str, scenario: str = "", text: str = "", customer: str = "") -> "Ticket":
-        self = super().__new__(cls, number)
-        self.scenario, self.text, self.customer = scenario, text, customer
-        return self
-
-
-@dataclass(frozen=True)
-class Offset:
-    """Where a group stands in one partition of the lane. stored: the last acknowledged offset, None before the first;
-    head: the last offset there is.
-    """
-
-    partition: int
-    stored: int | None
-    head: int
 
 
 async def start(
@@ -102,6 +78,7 @@ class SupportDesk:
         self.settings, self.folder, self.stream = settings, folder, stream
         self.bank = Bank(folder / "bank.sqlite")
         self._on_line = on_line
+        self._running = True
         self._supervisor: Supervisor | None = None
         self._laser: ls.Laser | None = None
         self._log: EventLog | None = None
@@ -128,24 +105,14 @@ class SupportDesk:
             text,
             scenario_customer if customer is None else customer,
         )
-        _, lease = await self.laser.sessions().create(ticket).agent(CUSTOMER).begin()
-        lease.release()
+        await self.lane.begin(ticket)
         for _ in range(2 if scenario and scenario.twice else 1):
-            await self.send(ticket)
+            await self.lane.send(ticket)
         return ticket
 
     async def send(self, ticket: Ticket) -> None:
-        """Send a ticket to triage; sending it again is the same ticket twice."""
-        body = {"ticket": ticket, "customer": ticket.customer, "text": ticket.text}
-        await self.laser.agdx(LANE, CUSTOMER, self._session(ticket)).command(
-            ls.derive_conversation_id(str(ticket)),
-            json.dumps(body).encode(),
-            operation="triage",
-            target="triage",
-            idempotency_key=str(ticket),
-            content_type="json",
-            metadata={"role": "user"},
-        )
+        """Send a ticket to triage again: the same ticket twice."""
+        await self.lane.send(ticket)
 
     async def until(self, ticket: str, *kinds: str, timeout: float = 30.0) -> Event:
         """The first event of this ticket that is of one of these kinds, such as "holding" or "ledger:done".
@@ -156,6 +123,7 @@ class SupportDesk:
         def wanted(event: Event) -> bool:
             return event.get("ticket") == ticket and any(matches(event, kind) for kind in kinds)
 
+        self._while_running(self._log)
         return await self.log.wait(wanted, timeout, lambda: self._missing(ticket, kinds, timeout))
 
     def events(self, ticket: str | None = None) -> list[Event]:
@@ -185,31 +153,12 @@ class SupportDesk:
         await self._answer(ticket, False, by)
 
     async def _answer(self, ticket: str, ok: bool, by: str) -> None:
-        """The answer is a command to the resolver: given while the resolver is down, it is simply undelivered work."""
         open_ones = [question for question in self.waiting() if question.ticket == ticket]
         questions = open_ones or [question for question in asked(self.log.rows) if question.ticket == ticket]
         if not questions:
             raise DeskError(f"{ticket} asks nothing: only a refund that is due is put to a person.")
         for question in questions:
-            key = f"{question.handoff}:decide:{by}:{'yes' if ok else 'no'}"
-            body = {
-                "ticket": str(ticket),
-                "handoff": question.handoff,
-                "order": question.order,
-                "customer": question.customer,
-                "cents": question.cents,
-                "what": question.what,
-                "ok": ok,
-                "by": by,
-            }
-            await self.laser.agdx(LANE, PERSON, self._session(ticket)).command(
-                ls.derive_conversation_id(key),
-                json.dumps(body).encode(),
-                operation="decide",
-                target="resolver",
-                idempotency_key=key,
-                content_type="json",
-            )
+            await self.lane.answer(question, ok, by)
 
     # -- processes
 
@@ -306,46 +255,45 @@ class SupportDesk:
 
     async def group(self, name: str) -> list[Offset]:
         """Where an agent's group stands, partition by partition: what is stored is acknowledged."""
-        consumer = self.laser.topic(LANE).consumer_group(name).consumer(
-            auto_commit="disabled", auto_join_group=False, create_group=False
-        )  # fmt: skip
-        offsets = []
-        for partition in range(PARTITIONS):
-            stored = await consumer.stored_offset(partition)
-            if stored is not None:
-                offsets.append(Offset(partition, stored.stored_offset, stored.current_offset))
-        return offsets
+        return await self.lane.offsets(name)
 
     async def stop(self) -> None:
-        """End every process of the desk. The folder keeps everything."""
+        """End every process of the desk. The folder keeps everything, and what was read can still be looked at."""
+        self._running = False
         if self._log:
             await self._log.stop()
+        if self._laser:
+            with contextlib.suppress(ls.LaserError):
+                await self._laser.close()
         if self._supervisor:
             await self._supervisor.stop()
-        self._log = self._supervisor = None
 
     @property
     def laser(self) -> ls.Laser:
         """The client this process talks to the stack with."""
-        if self._laser is None or self._log is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._laser
-
-    @property
-    def log(self) -> EventLog:
-        if self._log is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._log
+        return self._while_running(self._laser)
 
     @property
     def supervisor(self) -> Supervisor:
-        if self._supervisor is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._supervisor
+        """The owner's end of the supervisor."""
+        return self._while_running(self._supervisor)
 
-    def _session(self, ticket: str) -> str:
-        """The id of a ticket's session, which every process derives for itself."""
-        return ls.derive_session_id(self.stream, "", str(ticket))
+    @property
+    def lane(self) -> Lane:
+        """The lane of the agents, as this client writes to it."""
+        return Lane(self.laser, self.stream)
+
+    @property
+    def log(self) -> EventLog:
+        """The events read so far; also of a desk that has stopped."""
+        if self._log is None:
+            raise DeskError("This desk never came up: start another.")
+        return self._log
+
+    def _while_running(self, what: Any) -> Any:
+        if what is None or not self._running:
+            raise DeskError("This desk has stopped: start another.")
+        return what
 
     async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
         specs = self._specs(switches)

@@ -37,6 +37,7 @@ async def test_started_again_it_is_fresh_and_only_one_may_own_the_folder(tmp_pat
     await support.stop()
     with pytest.raises(DeskError, match="This desk has stopped"):
         await support.open_ticket("duplicate")
+    assert support.counts("t-1").paid == 1 and support.events("t-1")  # what was read can still be looked at
     support = await start("support", data=tmp_path)
     try:
         assert support.bank.payments() == [] and support.waiting() == []
