@@ -15,7 +15,7 @@ from desk.supervisor.folder import last_line, log_file
 from desk.supervisor.refused import Refused
 
 _START = 20.0  # seconds for a program to say its first line on a busy machine
-_END = 5.0  # seconds the stack may take to end cleanly
+_END = 5.0  # seconds a program may take to end cleanly
 
 
 async def _program(
@@ -47,6 +47,16 @@ async def _first_line(
     with contextlib.suppress(ProcessLookupError):
         process.kill()
     raise Refused(f"{text} (see {log}).")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process that was told to end; SIGKILL it when that takes too long."""
+    try:
+        await asyncio.wait_for(process.wait(), _END)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 class ForkServer:
@@ -92,9 +102,8 @@ class ForkServer:
         if self._reader:
             self._reader.cancel()
         if self._process:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+            self._process.stdin.close()
+            await _end(self._process)
 
     async def _read(self) -> None:
         # Children hold the write end until they are up, and do not outlive their parent: the end of the reports
@@ -152,12 +161,7 @@ class Stack:
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
             self._process.send_signal(signal.SIGCONT)  # a stopped process could not end
-        try:
-            await asyncio.wait_for(self._process.wait(), _END)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        await _end(self._process)
 
     async def _wait(self, process: asyncio.subprocess.Process) -> None:
         async for _ in process.stdout:  # nothing more is expected; a full pipe would stop it

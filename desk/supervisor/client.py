@@ -135,11 +135,10 @@ class Supervisor:
         """End every process, the stack and the supervisor. Stopping again does nothing."""
         with contextlib.suppress(SupervisorError, TimeoutError):
             await asyncio.wait_for(self._ask("stop"), _STOP)
-        with contextlib.suppress(ProcessLookupError):
-            if not self._gone:
-                self._process.stdin.close()
+        self._process.stdin.close()
+        try:
             await asyncio.wait_for(self._process.wait(), _STOP)
-        if self._process.returncode is None:
+        except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
         await self._reader

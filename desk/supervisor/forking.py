@@ -3,9 +3,11 @@
 Rules. It has one thread and never connects to anything, because a process with the SDK's threads cannot be forked
 safely. It knows no agent module: those are imported in the child. Commands are JSON lines on stdin, reports are
 JSON lines on stdout; when stdin ends it ends, and its children with it. As their parent it learns of their deaths
-from the kernel (SIGCHLD), so no timer is involved and no pid can be mistaken.
+from the kernel (SIGCHLD), so no timer is involved and no pid can be mistaken. Each child leads a process group:
+what it started itself goes with it.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -65,6 +67,8 @@ class ForkServer:
             if 0 in readable:
                 data = os.read(0, _LINE)
                 if not data:
+                    for pid in self.names:
+                        end_group(pid)
                     return
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
@@ -84,6 +88,7 @@ class ForkServer:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
+            end_group(pid)
             report(self.out, exited=self.names.pop(pid), pid=pid, code=os.waitstatus_to_exitcode(status))
 
     def become(self, spec: Spec, log: Path, parent: int) -> NoReturn:
@@ -112,6 +117,12 @@ class ForkServer:
             os._exit(1)
 
 
+def end_group(pid: int) -> None:
+    """SIGKILL whatever is left of the group that this child leads or led."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
 def _redirect(log: Path) -> None:
     """Read nothing; stdout and stderr to the log."""
     null = os.open(os.devnull, os.O_RDONLY)
@@ -126,7 +137,6 @@ def _redirect(log: Path) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by every child
-    life.end_with_parent()
     for module in _PRELOAD:
         importlib.import_module(module)
     gc.collect()

@@ -59,7 +59,8 @@ class Journal:
                     while self._waiting:
                         event, done = self._waiting[0]
                         await events.emit(**event)
-                        self._waiting.popleft()
+                        if self._waiting[0][1] is done:  # else the line overflowed meanwhile
+                            self._waiting.popleft()
                         done.set_result(None)
                     self._more.clear()
             except (ls.LaserError, StackUnreachable):

@@ -44,6 +44,7 @@ class Member:
     """The pid whose death was asked for, so that it is not reported as `died`."""
     stopping: bool = False
     retry: asyncio.TimerHandle | None = None
+    restarting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Manager:
@@ -62,6 +63,7 @@ class Manager:
         self._stack: Stack | None = None
         self._journal: Journal | None = None
         self._monkey: asyncio.Task[None] | None = None
+        self._monkey_off = asyncio.Event()
 
     async def start(self, connection: str) -> None:
         """Start the fork server and, without a connection, the embedded stack."""
@@ -109,23 +111,22 @@ class Manager:
         member = self._member(name)
         if member.spec is None and (module or switches):
             raise Refused("The stack has no switches: restart it without any.")
-        await self._stop(member)
-        if member.spec:
-            merged = {**member.spec.switches, **switches}
-            member.spec = replace(
-                member.spec,
-                module=module or member.spec.module,
-                switches={key: value for key, value in merged.items() if value},
-            )
-        member.backoff, member.error = Backoff(), ""
-        self._start(member)
-        await self._come_up(member)
+        async with member.restarting:  # one after the other: two at once would start it twice
+            await self._stop(member)
+            if member.spec:
+                merged = {**member.spec.switches, **switches}
+                member.spec = replace(
+                    member.spec,
+                    module=module or member.spec.module,
+                    switches={key: value for key, value in merged.items() if value},
+                )
+            member.backoff, member.error = Backoff(), ""
+            self._start(member)
+            await self._come_up(member)
 
     async def chaos(self, on: bool, every: float, seed: int, names: Sequence[str] | None) -> None:
         """Let the monkey kill one of `names` (all but the stack, unless told) every so many seconds, or stop it."""
-        if self._monkey:
-            self._monkey.cancel()
-            self._monkey = None
+        await self._end_chaos()
         if not on:
             return
         if not every > 0:
@@ -135,12 +136,12 @@ class Manager:
             self._member(name)
         if not chosen:
             raise Refused("There is nothing for the monkey to kill: launch agents first.")
+        self._monkey_off.clear()
         self._monkey = asyncio.create_task(self._kill_at_random(seed, chosen, every))
 
     async def stop(self) -> None:
         """End everything: agents first, then the stack, so that no agent sees it go."""
-        if self._monkey:
-            self._monkey.cancel()
+        await self._end_chaos()
         for task in self._tasks:
             task.cancel()
         agents = [member for member in self._members.values() if member.spec]
@@ -261,10 +262,19 @@ class Manager:
 
     async def _kill_at_random(self, seed: int, names: Sequence[str], every: float) -> None:
         for wait, name in plan(seed, names, every):
-            await asyncio.sleep(wait)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._monkey_off.wait(), wait)
+                return
             if self._members[name].pid:
                 with contextlib.suppress(Refused):
                     await self.kill(name, "chaos")
+
+    async def _end_chaos(self) -> None:
+        """Returns when the last kill is done: one that has been announced on the log must happen."""
+        self._monkey_off.set()
+        if self._monkey:
+            await self._monkey
+            self._monkey = None
 
     # -- helpers
 

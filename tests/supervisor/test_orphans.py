@@ -158,3 +158,15 @@ def _wait_for_output(client, text):
         message = client.get_iopub_msg(timeout=30)
         if message["msg_type"] == "stream" and text in message["content"]["text"]:
             return
+
+
+@pytest.mark.parametrize("dying", ["agent", "supervisor"])
+async def test_what_an_agent_started_goes_with_it(start, dying):
+    desk = await start(("a", "parent"))
+    child = psutil.Process((await desk.event("started"))["child"])
+    if dying == "agent":
+        await desk.supervisor.kill("a")
+        assert await desk.event("agent_up", agent="a", count=2)
+    else:
+        os.kill(desk.supervisor.pid, signal.SIGKILL)
+    assert not survivors([child])

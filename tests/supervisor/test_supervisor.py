@@ -173,11 +173,14 @@ async def test_chaos_on_and_off(start):
     await desk.supervisor.chaos(False)
     await desk.state("a", "up")
     await desk.state("b", "up")
-    assert {e["agent"] for e in desk.seen if e["kind"] == "killed"} <= {"a", "b"}
-    before = {name: desk.pid(name) for name in ("a", "b")}
-    await desk.supervisor.kill("a")
-    await desk.event("killed", by="code")
-    assert desk.pid("b") == before["b"]
+    pids = {name: desk.pid(name) for name in ("a", "b")}
+    by_hand = await desk.supervisor.kill("a")
+    await desk.event("killed", by="code", pid=by_hand)
+    kills = [e for e in desk.seen if e["kind"] == "killed" and e["by"] == "chaos"]
+    assert {e["agent"] for e in kills} <= {"a", "b"}
+    # Every announced kill happened, and none came after the monkey was off.
+    assert desk.supervisor.states["a"].deaths + desk.supervisor.states["b"].deaths == len(kills) + 1
+    assert desk.pid("b") == pids["b"]
 
 
 async def test_a_main_that_returns_has_done_its_work(start):
@@ -206,3 +209,31 @@ async def test_a_desk_without_the_embedded_stack(start, tmp_path):
 async def test_no_stack_at_all_is_a_mistake(tmp_path):
     with pytest.raises(SupervisorError, match="connection string is needed"):
         await Supervisor.start(folder=tmp_path, embedded=False)
+
+
+async def test_the_stack_can_be_restarted(start):
+    desk = await start(("a", "echo"))
+    before = desk.pid("stack")
+    await desk.supervisor.restart("stack")
+    assert desk.pid("stack") != before
+    await desk.send("a", "t-1")
+    assert await desk.event("finished")
+
+
+async def test_two_restarts_at_once_leave_one_process(start):
+    desk = await start(("a", "idle"))
+    await asyncio.gather(*(desk.supervisor.restart("a") for _ in range(3)))
+    [server] = [p for p in psutil.Process(desk.supervisor.pid).children() if p.children()]
+    assert [p.pid for p in server.children()] == [desk.pid("a")]
+
+
+async def test_an_owner_that_lost_its_supervisor_is_told(start):
+    desk = await start(("a", "idle"))
+    seen = []
+    desk.supervisor.listen(seen.append)
+    os.kill(desk.supervisor.pid, signal.SIGKILL)
+    with pytest.raises(SupervisorError, match="The supervisor has ended: start the desk again"):
+        while True:
+            await desk.supervisor.kill("a")
+    assert {state.state for state in desk.supervisor.states.values()} == {"stopped"}
+    assert {state.name for state in seen} == {"stack", "a"}
