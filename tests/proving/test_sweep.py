@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from desk.proving import sweep
 from desk.proving.frames import Write
 from desk.proving.plays import PLAYS
 from desk.proving.relay import AFTER, BEFORE, Point
@@ -56,3 +57,11 @@ async def test_the_judge_sees_a_hold_and_a_lookup_repeated(stage: Stage) -> None
     row = await stage.perform(DUPLICATE, "resolver", point, "baseline")
     assert row.killed and row.raw["lookups"] == row.raw["holds"] == 2
     assert {"held 2 times", "a lookup after a recorded result"} <= set(row.violations)
+
+
+async def test_a_sample_of_all_writes_of_the_refund_breaks_nothing(stage: Stage) -> None:
+    cases, undisturbed = await sweep.points(stage, [DUPLICATE])
+    assert {case.agent for case in cases} == {"triage", "resolver", "billing"} and len(cases) > 100
+    assert undisturbed["duplicate"]["paid"] == 1
+    rows = await sweep.spread(sweep.sample(cases, 12, seed=7), lambda case: sweep.perform(stage, case))
+    assert [(row.killed, row.violations) for row in rows] == [(True, ())] * 12
