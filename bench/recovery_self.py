@@ -2,6 +2,7 @@
 
 `python -m bench.recovery_self` opens one ticket after the other and kills the resolver in its hold. All times are
 those of the desk's own events: `killed` is stamped before the SIGKILL goes out, so its own writing counts too.
+On a machine that is busy with other things run it as `chrt -f 10 python -m bench.recovery_self`; the file says so.
 """
 
 import argparse
@@ -97,10 +98,16 @@ def as_markdown(table: dict[str, dict[str, float]], about: dict[str, object]) ->
             f"{verdicts}.",
             "",
             f"{about['when']}, {about['cores']} cores, Python {about['python']}, laser-sdk {about['sdk']}; "
-            f"load average before {about['load before']}, after {about['load after']}.",
+            f"load average before {about['load before']}, after {about['load after']}, {about['scheduling']} scheduling.",
             "",
         ]
     )
+
+
+def scheduling() -> str:
+    """Whether this run waits its turn among the other processes of the machine or comes first."""
+    ordinary = not hasattr(os, "sched_getscheduler") or os.sched_getscheduler(0) == os.SCHED_OTHER
+    return "ordinary" if ordinary else "real-time"
 
 
 async def main() -> int:
@@ -117,6 +124,7 @@ async def main() -> int:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "sdk": importlib.metadata.version("laser-sdk"),
+        "scheduling": scheduling(),
         "load before": before,
         "load after": f"{os.getloadavg()[0]:.1f}",
     }
