@@ -267,7 +267,7 @@ class Projector:
                 self._fitted(index, name, value)
                 for (name, _, _), value in zip(rules.fields, values, strict=True)
             ]
-            if not any(cell is not None for cell in fitted) and not extra:
+            if not extra and not any(map(is_scalar, values)):
                 return None
             layout = self._layouts.get((index, rules.id)) or self._layout(index, rules)
             columns = layout.view.columns

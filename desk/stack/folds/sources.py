@@ -108,7 +108,8 @@ class Sources:
                 self._views.remove(view, place, (source.number, partition, first))
         left = self._db.execute(f"SELECT 1 FROM {view.table} WHERE gone IS NULL LIMIT 1").get
         forked = self._db.execute(f"SELECT 1 FROM {view.forked} LIMIT 1").get
-        return left is None and forked is None
+        severed = self._db.execute("SELECT 1 FROM fork WHERE cut IS NOT NULL LIMIT 1").get
+        return left is None and forked is None and severed is None
 
     def rebuilt(self, source: Source, partition: int, first: int, last: int) -> None:
         """A partition was projected from `first` to `last`."""
@@ -147,6 +148,20 @@ class Sources:
             live -= self._views.remove(view, "seq > ? AND seq <= ?", (low, cut))
             low = cut
         self._db.execute("INSERT OR REPLACE INTO view_cap VALUES (?, ?, ?)", (view.number, live, low))
+
+    def retain(self, binding: Fed, now_us: int) -> None:
+        """The binding's retention is another one now: it holds for the rows that are there, too."""
+        view = self._views.get(binding.index)
+        if view is None:
+            return
+        number, _ = self._known.get((view.number, binding.stream, binding.topic), (0, 0))
+        ttl = binding.retention.ttl_us
+        self._views.remove(view, "source = ? AND expires <= ?", (number, now_us))
+        self._db.execute(
+            f"UPDATE {view.table} SET expires = {'at + ?' if ttl else '?'} WHERE source = ? AND gone IS NULL",
+            (ttl or None, number),
+        )
+        self.recount(binding)
 
     def recount(self, binding: Fed) -> None:
         """Count a view's rows for its limit, and apply it."""

@@ -166,15 +166,17 @@ class Registry(Surface):
             if name in binding(held).projections:
                 self._without(place, held, name)
 
-    def _apply_binding(self, body: Any, _stream: str, _context: Context) -> None:
+    def _apply_binding(self, body: Any, _stream: str, context: Context) -> None:
         body = checked_binding(body)
         before = self.definitions.bindings.get(place_of(body))
         if before == body:
             return
         self.definitions.put_binding(body)
         self._configure()
-        if before is None or _what_rows_depend_on(before) != _what_rows_depend_on(body):
+        if before is None or _what_rows_say(before) != _what_rows_say(body):
             self.projector.rebuild(binding(body))
+        elif before.get("retention") != body.get("retention"):
+            self.projector.sources.retain(binding(body), context.now_us)
 
     def _remove_binding(self, body: Any, _stream: str, _context: Context) -> None:
         source = check(check(body, {"source": MAP})["source"], SOURCE)
@@ -334,8 +336,9 @@ def _compiles(source: Any, refuse: Callable[[str], Exception]) -> None:
         raise refuse(str(error)) from None
 
 
-def _what_rows_depend_on(body: Body) -> Any:
-    return {key: value for key, value in body.items() if key not in ("notify", "skip_rejected", "backend")}
+def _what_rows_say(body: Body) -> Any:
+    """The part of a binding that decides which rows there are and what they hold."""
+    return binding(body).projections, body.get("default_projection")
 
 
 def _listed(info: Body, request: Request) -> bool:

@@ -183,8 +183,12 @@ class Views:
         self._put(name, replace(column, misfits=column.misfits + count, misfit=why))
 
     def anew(self, name: str) -> None:
-        """Forget every column: names and kinds are decided again, in new SQL columns."""
+        """Forget every column: names and kinds are decided again, in new SQL columns.
+
+        Cursors from before end here: their rows have no names any more.
+        """
         view = self._by_name[name]
+        self._forgot(self.tick())
         self._by_name[name] = replace(view, columns={})
         self.db.execute("DELETE FROM view_column WHERE view = ?", (view.number,))
 
