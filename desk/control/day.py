@@ -111,8 +111,8 @@ async def _live(desk: fleet.FleetDesk, number: int) -> list[fleet.Check]:
     desk.listen(_tell)
     helpers = [
         asyncio.create_task(_kill(desk, number)),
-        asyncio.create_task(_person_at_the_gateway(desk)),
-        asyncio.create_task(_person_at_the_bill(desk)),
+        asyncio.create_task(mend_the_gateway(desk)),
+        asyncio.create_task(approve_the_dispute(desk)),
     ]
     over = asyncio.create_task(desk.until_over(timeout=110))
     try:
@@ -132,7 +132,7 @@ async def _kill(desk: fleet.FleetDesk, number: int) -> None:
         await desk.kill(name, by="day")
 
 
-async def _person_at_the_gateway(desk: fleet.FleetDesk) -> None:
+async def mend_the_gateway(desk: fleet.FleetDesk) -> None:
     """Somebody who mends the gateway as soon as a message waits on the desk."""
     while True:
         await desk.until("parked", "day_over", timeout=110)
@@ -143,7 +143,7 @@ async def _person_at_the_gateway(desk: fleet.FleetDesk) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _person_at_the_bill(desk: fleet.FleetDesk) -> None:
+async def approve_the_dispute(desk: fleet.FleetDesk) -> None:
     """Somebody who approves the dispute."""
     asked = await desk.until("asked", timeout=110)
     await desk.approve(asked["incident"])

@@ -1,5 +1,6 @@
 """A running delivery desk, as a person has it: trigger incidents, kill, quarantine, redrive, approve, read the log."""
 
+import asyncio
 import json
 import os
 import secrets
@@ -164,8 +165,16 @@ class FleetDesk:
         return await self.log.wait(wanted, timeout, lambda: self._missing(kinds, fields, timeout))
 
     async def until_over(self, timeout: float = 300.0) -> Event:
-        """Wait until the vans are in and the bill is dealt with."""
-        return await self.until("closed", incident=f"{self.day}-bill", timeout=timeout)
+        """Wait until the vans are in, the bill is dealt with, and KV says of every exception that it is closed.
+
+        timeout in seconds, for the first two. Raises DeskError.
+        """
+        event = await self.until("closed", incident=f"{self.day}-bill", timeout=timeout)
+        for _ in range(200):  # KV follows the event, also when dispatch is killed in between
+            if all(exc["state"] == "closed" for exc in (await self.exceptions()).values()):
+                break
+            await asyncio.sleep(0.05)
+        return event
 
     def events(self, incident: str | None = None) -> list[Event]:
         """What the log holds so far, repeats included; of one incident, or of everything."""

@@ -20,7 +20,6 @@ class History:
         self.minute = 0.0
         self.vans: dict[str, Van] = {}
         self.ordered: set[str] = set()
-        self.delivered: set[str] = set()
         self.returned: set[str] = set()
         self.made: dict[str, list[str]] = defaultdict(list)
         self.missed: dict[str, list[str]] = defaultdict(list)
@@ -63,7 +62,6 @@ class History:
         self._begin(event)
 
     def _on_delivered(self, event: Event) -> None:
-        self.delivered.add(event["stop"])
         self.made[event["van"]].append(event["stop"])
 
     def _on_returned(self, event: Event) -> None:

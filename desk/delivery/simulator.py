@@ -1,7 +1,8 @@
 """The simulator: drives the vans, makes the drops, plays the incidents, and writes everything it does to the log.
 
 It is the world, not an agent. What it knows is a fold of the log, so one that was killed is replaced by one that
-knows the same. A drop is claimed in KV before the van drives to it; what happened is on the log before KV follows.
+knows the same. KV comes first, then the event: until the event is there, a new process does the same again, and
+again is the same as once.
 
 Watched, the clock runs at DESK_SPEED. Unwatched (max) it stands still until the work due at this instant is done,
 so the same seed and the same incidents give the same day, whoever was killed in it.
@@ -195,19 +196,17 @@ class Simulator:
 
     async def finish(self, van: Van, minute: float) -> None:
         """A drop has been made, or nobody was home."""
-        stop, after = van.at, driving.finished(van, minute)
+        stop, after, name = van.at, driving.finished(van, minute), self.f.places[van.at].name
         if luck := self.history.bad_luck[van.name]:
             attempt = self.history.attempts[stop] + 1
-            await self.moves("failed", after, minute, f"nobody home at {self.f.places[stop].name}", stop=stop,
-                             incident=luck[0], attempt=attempt, state=f"attempt {attempt}")  # fmt: skip
             await self.note_stop(stop, "failed", van.name)
             await self.change(van.name, lambda r: progress.failed(r, stop))
+            await self.moves("failed", after, minute, f"nobody home at {name}", stop=stop,
+                             incident=luck[0], attempt=attempt, state=f"attempt {attempt}")  # fmt: skip
         else:
-            await self.moves(
-                "delivered", after, minute, f"delivered to {self.f.places[stop].name}", stop=stop
-            )
             await self.note_stop(stop, "delivered", van.name)
             await self.change(van.name, lambda r: progress.delivered(r, stop))
+            await self.moves("delivered", after, minute, f"delivered to {name}", stop=stop)
 
     async def order(self, stop: str, minute: float) -> None:
         """A customer orders."""
@@ -253,8 +252,6 @@ class Simulator:
 
     async def settle_one(self, name: str, round_: Round) -> None:
         van, minute = self.history.vans[name], self.history.minute
-        if round_.serving and van.at == round_.heading and van.doing != "making":
-            round_ = await self.catch_up(round_)  # killed after the event, before KV followed
         if van.doing == "making":
             return
         if van.doing == "parked":
@@ -310,11 +307,6 @@ class Simulator:
         self.buffer.append({**self.position(van, minute), "incident": incident, "why": why, "stop": stop})
         await self.flush()
         return van
-
-    async def catch_up(self, round_: Round) -> Round:
-        """Let a round follow what the log says of the drop in service."""
-        done = progress.delivered if round_.heading in self.history.delivered else progress.failed
-        return await self.change(round_.van, lambda r: done(r, round_.heading))
 
     async def bring_back(self, van: str, stop: str, minute: float) -> None:
         """A parcel that failed twice is at the depot again."""
