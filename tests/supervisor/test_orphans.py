@@ -11,6 +11,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from tests.supervisor.conftest import ROOT
+from tests.supervisor.jupyter import OWN
 from tests.supervisor.running import below, survivors
 
 
@@ -90,13 +91,6 @@ async def test_fork_server_is_killed(start):
     assert await desk.supervisor.kill("a") not in {p.pid for p in children}
 
 
-OWN = """
-from pathlib import Path
-from tests.supervisor.owner import own
-desk = await own(Path({folder!r}))
-"""
-
-
 @pytest.fixture
 def kernel(tmp_path):
     """A notebook kernel in which a cell has started a desk; its manager, its client, the processes below it."""
@@ -137,6 +131,18 @@ def test_kernel_crash(kernel):
     manager, _, processes = kernel
     os.kill(manager.provisioner.pid, signal.SIGKILL)
     assert not survivors(processes)
+
+
+def test_jupyter_crash(tmp_path):
+    jupyter = subprocess.Popen(
+        [sys.executable, "-m", "tests.supervisor.jupyter", str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    kernel = psutil.Process(int(jupyter.stdout.readline()))
+    processes = [kernel, *kernel.children(recursive=True)]
+    assert len(processes) == 6
+    jupyter.kill()
+    jupyter.communicate()
+    assert not survivors(processes)  # the kernel notices that its parent is gone, and everything follows
 
 
 def test_interrupt_leaves_the_desk_alone(kernel):
