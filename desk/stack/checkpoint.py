@@ -1,7 +1,8 @@
 """Copying pages from the WAL into the file, on a thread of its own so that commits need not wait for the disk.
 
 A WAL can start over only when every page of it has been copied, and under a steady load there is always a rest the
-thread has not seen. So the thread copies the bulk, and the next commit copies what little came in meanwhile.
+thread has not seen. So the thread copies the bulk as it comes, and once the WAL is large the writer itself copies
+what came in meanwhile, which is little. Nothing of this touches what is in the database, only where it lies.
 """
 
 import threading
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import apsw
 
-PAGES = 500  # WAL pages (4 MB) that start a checkpoint
-REST = 500  # at most so many pages are copied by the writer itself ...
-LIMIT = 16_000  # ... unless the WAL has grown to 128 MB: the thread cannot keep up
+PAGES = 1_000  # WAL pages (16 MB) after which the thread copies again
+LARGE = 4_000  # WAL pages (64 MB) after which the writer helps to let it start over ...
+REST = 250  # ... as soon as no more than so many are left to copy, ...
+LIMIT = 8_000  # ... or the WAL has grown to 128 MB because the thread cannot keep up
 
 
 class Checkpointer:
@@ -24,8 +26,8 @@ class Checkpointer:
         self._running = False
         self._closing = False
         self._last = 0  # pages in the WAL at the last commit
-        self._due = PAGES
-        self._copied = -1  # pages the thread has copied of this WAL; -1: it has not run yet
+        self._copied = 0  # of these, copied home
+        self._retry = 0  # a reader held the WAL: not again before it has so many pages
         self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
         writer.set_wal_hook(self._committed)
         self._thread.start()
@@ -38,15 +40,15 @@ class Checkpointer:
 
     def _committed(self, writer: apsw.Connection, _name: str, pages: int) -> int:
         if pages < self._last:  # the WAL has started over
-            self._due, self._copied = PAGES, -1
+            self._copied = self._retry = 0
         self._last = pages
-        if pages < self._due or self._running:
+        if self._running or pages < self._retry:
             return apsw.SQLITE_OK
-        if self._copied >= 0 and (pages - self._copied <= REST or pages > LIMIT):
-            _copy(writer)
-            # a reader may hold the WAL for now: not again before as many pages more
-            self._due, self._copied = pages + PAGES, -1
-        else:
+        rest = pages - self._copied
+        if pages >= LARGE and (rest <= REST or pages >= LIMIT):
+            self._copied = _copy(writer)
+            self._retry = pages + PAGES
+        elif rest >= PAGES or pages >= LARGE:
             self._running = True
             self._wanted.set()
         return apsw.SQLITE_OK

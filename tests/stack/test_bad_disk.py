@@ -34,7 +34,10 @@ def test_a_full_disk_refuses_and_leaves_everything_as_it_was(tmp_path):
         assert [record.payload for record in Client(made).poll()] == [b"before", b"after"]
 
 
-def damage(folder, at, size=4_096):
+PAGE = 16_384  # of the file, as store.py sets it
+
+
+def damage(folder, at, size=PAGE):
     with open(folder / FILE, "r+b") as file:
         file.seek(at)
         file.write(b"\xa5" * size)
@@ -50,7 +53,7 @@ async def written(folder):
             await client.ask(Code.SEND, send_body(b"x" * 2_000))
         client.close()
         assert await stack.stop() == (0, "")
-    return (folder / FILE).stat().st_size
+    return (folder / FILE).read_bytes()
 
 
 async def test_a_damaged_head_is_refused_in_one_sentence_and_left_alone(tmp_path):
@@ -66,8 +69,9 @@ async def test_a_damaged_head_is_refused_in_one_sentence_and_left_alone(tmp_path
 
 
 async def test_a_damaged_page_is_reported_and_the_rest_is_served(tmp_path):
-    size = await written(tmp_path)
-    damage(tmp_path, size // 8_192 // 2 * 8_192, 8_192)
+    content = await written(tmp_path)
+    last = content.rindex(b"x" * 2_000) // PAGE  # of the pages that hold records
+    damage(tmp_path, (last - 3) * PAGE)
     async with stack_process(tmp_path) as stack:
         client = await RawClient.connect(stack.connection)
         reply = await client.ask(Code.POLL, poll_body())
