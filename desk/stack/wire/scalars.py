@@ -1,6 +1,7 @@
 """Scalars and shared encodings of request and reply bodies, little-endian."""
 
 import struct
+from typing import NoReturn
 
 from desk.stack.wire.codes import Refused, Status
 from desk.stack.wire.iggy import Headers, decode_headers, encode_headers
@@ -82,7 +83,7 @@ def _text(value: bytes) -> str:
         return _refuse()
 
 
-def _refuse():
+def _refuse() -> NoReturn:
     raise Refused(Status.INVALID_COMMAND)
 
 
