@@ -1,0 +1,98 @@
+"""Inputs to begin with: what clients send in good faith, in the form that the targets read."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from desk.stack.wire import agdx, cbor, frame, iggy
+from desk.stack.wire.codes import PROTOCOL_VERSION, Code
+from desk.stack.wire.scalars import U32, U64, identifier, name
+from fuzz.targets import CODES, HEADERS, STREAM, TOPICS
+
+_WHERE = identifier(STREAM) + identifier("plain")
+_GROUP = _WHERE + identifier("g")
+_PLACE = b"\1" + identifier("reader") + _WHERE + b"\1" + U32.pack(0)
+_ONE = iggy.encode_frames([(b'{"n":1,"t":"x","a":[{"b":2}]}', {"agdx.ct": ("u8", b"\1")})])
+_BATCH = iggy.encode_batch_header(0, 0, 0, 1, len(_ONE), 1) + _ONE
+_TARGET = _WHERE + b"\2\4" + U32.pack(0) + U32.pack(1)
+_SEND = U32.pack(len(_TARGET)) + _TARGET + _BATCH
+_LOGIN = U32.pack(PROTOCOL_VERSION) + name("s") + name("0") + name("u") + name("p") + U32.pack(0)
+
+BODIES: Mapping[int, bytes] = {
+    Code.POLL: _PLACE + b"\1" + U64.pack(0) + U32.pack(10) + b"\1",
+    Code.SEND: _SEND,
+    Code.OFFSET: _PLACE,
+    Code.STORE_OFFSET: _PLACE + U64.pack(0) + b"\0",
+    Code.DELETE_OFFSET: _PLACE + b"\0",
+    Code.STREAM: identifier(STREAM),
+    Code.CREATE_STREAM: name("other"),
+    Code.UPDATE_STREAM: identifier("other") + name("third"),
+    Code.TOPIC: _WHERE,
+    Code.TOPICS: identifier(STREAM),
+    Code.CREATE_TOPIC: identifier(STREAM) + U32.pack(1) + name("t") + iggy.encode_headers({"message_expiry": ("u64", U64.pack(5))}),
+    Code.UPDATE_TOPIC: _WHERE + name("plainer"),
+    Code.PURGE_TOPIC: _WHERE,
+    Code.CREATE_PARTITIONS: _WHERE + U32.pack(1),
+    Code.DELETE_PARTITIONS: _WHERE + U32.pack(1),
+    Code.GROUP: _GROUP,
+    Code.GROUPS: _WHERE,
+    Code.CREATE_GROUP: _WHERE + name("h"),
+    Code.JOIN_GROUP: _GROUP,
+    Code.SYNC_GROUP: _GROUP,
+    Code.LEAVE_GROUP: _GROUP,
+    Code.CLIENT: U32.pack(1),
+    Code.USER: identifier("iggy"),
+}  # fmt: skip
+
+# a golden file's name begins with what it is
+_GOLDEN = {
+    "kv_": range(agdx.KV_GET, agdx.KV_LEASE_RENEW + 1),
+    "fork_": range(agdx.FORK_CREATE, agdx.FORK_PUT + 1),
+    "query_": range(agdx.QUERY, agdx.QUERY_STATUS + 1),
+    "graph_": range(agdx.GRAPH_QUERY, agdx.GRAPH_NEIGHBORS + 1),
+    "session_": range(agdx.SESSION_GET, agdx.SESSION_CHANGES + 1),
+    "control_": (agdx.CONTROL_PUBLISH,),
+    "batch_": (agdx.BATCH,),
+    "client_": (agdx.LIST_CLIENT_METADATA,),
+    "register_": (agdx.REGISTER_SCHEMA,),
+    "decode_": (agdx.DECODE_RECORD,),
+}
+
+
+def command(code: int, body: bytes, *, wrapped: bool = False) -> bytes:
+    """One command as the engine target reads it."""
+    return bytes((CODES.index(code), wrapped, len(body) & 255, len(body) >> 8 & 255)) + body
+
+
+def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
+    """`golden` is the folder of the wire contract's fixtures, when there is one."""
+    fixtures = sorted(golden.glob("*.bin")) if golden else []
+    match target:
+        case "frames":
+            for code, body in BODIES.items():
+                yield b"\x40" + frame.encode_request(2, code, body, client=bytes(16), session=1)
+        case "bodies" | "cbor":
+            yield _LOGIN
+            yield from BODIES.values()
+            yield from (path.read_bytes() for path in fixtures)
+        case "records":
+            for place in range(len(TOPICS)):
+                for header in range(len(HEADERS)):
+                    yield bytes((place, 1, header, 1, 1)) + b"1" + b"\0" + b'{"n":1,"embedding":[1,2]}'
+                for path in fixtures:
+                    if path.name.startswith(("agent_", "memory_", "state_", "session_")):
+                        yield (
+                            bytes((place, 1, HEADERS.index("agdx.av"), 1, 1))
+                            + b"1"
+                            + b"\0"
+                            + path.read_bytes()
+                        )
+        case "engine":
+            for code, body in BODIES.items():
+                yield command(code, body)
+            for path in fixtures:
+                for code in next(
+                    (codes for start, codes in _GOLDEN.items() if path.name.startswith(start)), ()
+                ):
+                    yield command(code, path.read_bytes(), wrapped=True)
+            empty = cbor.dumps({"v": 1})
+            yield from (command(code, empty, wrapped=True) for code in CODES)
