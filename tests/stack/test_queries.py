@@ -342,8 +342,8 @@ async def test_a_running_query_is_cancelled(views, monkeypatch):
     monkeypatch.setattr("desk.stack.query.surface.compiled", _endless)
     running = asyncio.create_task(views.reply(execution_id=b"c" * 16))
     request = {"v": 1, "execution_id": b"c" * 16}
-    while (await views.ask(agdx.QUERY_STATUS, request)).get("Ok", {}).get("state") != "running":
-        await asyncio.sleep(0)  # noqa: ASYNC110 - a thread takes it; there is no event to wait for
+    while (await views.ask(agdx.QUERY_STATUS, request)).get("Ok", {}).get("state") != "running":  # noqa: ASYNC110
+        await asyncio.sleep(0)
     assert (await views.ask(agdx.QUERY_CANCEL, request))["Ok"]["state"] == "cancelled"
     assert await running == {"Err": {"Cancelled": {"execution_id": b"c" * 16}}}
     assert (await views.ask(agdx.QUERY_STATUS, request))["Ok"]["state"] == "cancelled"
