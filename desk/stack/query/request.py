@@ -124,7 +124,7 @@ def literal(value: Any, *, lists: bool = False) -> None:
             raise invalid("`in` takes a list that is not empty")
         for item in value["value"]:
             literal(item)
-    elif kind not in SCALARS:
+    elif type(kind) is not str or kind not in SCALARS:
         raise invalid(f"a predicate cannot compare with a {kind or 'value without a kind'}")
     elif kind != "null" and "value" not in value:
         raise invalid(f"a {kind} without its value")
