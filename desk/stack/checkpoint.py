@@ -10,10 +10,10 @@ from pathlib import Path
 
 import apsw
 
-PAGES = 1_000  # WAL pages (16 MB) after which the thread copies again
-LARGE = 4_000  # WAL pages (64 MB) after which the writer helps to let it start over ...
-REST = 250  # ... as soon as no more than so many are left to copy, ...
-LIMIT = 8_000  # ... or the WAL has grown to 128 MB because the thread cannot keep up
+PAGES = 2_000  # WAL pages (16 MB) after which the thread copies again
+LARGE = 8_000  # WAL pages (64 MB) after which the writer helps to let it start over ...
+REST = 200  # ... as soon as no more than so many are left to copy, ...
+LIMIT = 16_000  # ... or the WAL has grown to 128 MB because the thread cannot keep up
 
 
 class Checkpointer:

@@ -34,7 +34,7 @@ def test_a_full_disk_refuses_and_leaves_everything_as_it_was(tmp_path):
         assert [record.payload for record in Client(made).poll()] == [b"before", b"after"]
 
 
-PAGE = 16_384  # of the file, as store.py sets it
+PAGE = 8_192  # of the file, as store.py sets it
 
 
 def damage(folder, at, size=PAGE):

@@ -27,6 +27,7 @@ class Stored:
     timestamp: int
     origin: int
     frames: bytes
+    has_headers: bool = True  # False only where it is known that no message has user headers
 
 
 def append(db: apsw.Connection, partition: Partition, batch: Batch) -> Stored:
@@ -37,7 +38,7 @@ def append(db: apsw.Connection, partition: Partition, batch: Batch) -> Stored:
     db.execute(_APPEND, (row, batch.count, timestamp, batch.origin, written, batch.frames))
     partition.next = base + batch.count
     partition.timestamp, partition.written = timestamp, written
-    return Stored(base, batch.count, timestamp, batch.origin, batch.frames)
+    return Stored(base, batch.count, timestamp, batch.origin, batch.frames, batch.has_headers)
 
 
 def stored(db: apsw.Connection, partition: Partition, start: int) -> Iterator[Stored]:

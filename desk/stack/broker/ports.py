@@ -28,7 +28,7 @@ class BrokerLog:
     ) -> int:
         owner = self._broker.topology.stream(stream)
         found = owner.topic(topic)
-        batch = Batch(len(records), now(), encode_frames(records))
+        batch = Batch(len(records), now(), encode_frames(records), any(headers for _, headers in records))
         return self._broker.append(owner, found, found.partition(partition), batch)
 
     def stream_info(self, stream: str) -> StreamInfo | None:

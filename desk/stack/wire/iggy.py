@@ -48,11 +48,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a publisher sent: `count` frames as they came, and its own clock in microseconds."""
+    """What a publisher sent: `count` frames as they came, its own clock in microseconds, any user headers?"""
 
     count: int
     origin: int
     frames: bytes
+    has_headers: bool
 
 
 def decode_batch(body: bytes, at: int = 0) -> Batch:
@@ -60,31 +61,31 @@ def decode_batch(body: bytes, at: int = 0) -> Batch:
     if len(body) - at < BATCH_HEADER:
         raise MalformedBatch("shorter than a batch header")
     _, _, _, origin, length, _, count = _BATCH.unpack_from(body, at)
-    if length != len(body) - at or not count:
+    if length != len(body) - at or not 0 < count <= length // FRAME_HEADER:
         raise MalformedBatch("length or count does not fit")
-    frames = body[at + BATCH_HEADER :]
-    if frame_ends(frames, count)[-1] != len(frames):
-        raise MalformedBatch("bytes after the last frame")
-    return Batch(count, origin, frames)
+    start = position = at + BATCH_HEADER
+    all_headers, unpack = 0, _LENGTHS.unpack_from
+    try:
+        for index in range(count):
+            delta, headers, payload = unpack(body, position)
+            position += FRAME_HEADER + headers + payload
+            all_headers += headers
+            if delta != index:
+                raise MalformedBatch("offsets out of order")
+    except struct.error as error:
+        raise MalformedBatch("cut inside a frame") from error
+    if position != len(body):
+        raise MalformedBatch("cut inside a frame, or bytes after the last one")
+    return Batch(count, origin, body[start:], all_headers > 0)
 
 
 def frame_ends(frames: bytes, count: int) -> list[int]:
-    """Byte positions [0, end of frame 0, ..., end of the last]; checks lengths and running offset deltas."""
-    position, size, ends = 0, len(frames), [0]
-    if count > size // FRAME_HEADER:
-        raise MalformedBatch("more messages than bytes")
-    unpack, add = _LENGTHS.unpack_from, ends.append
-    try:
-        for index in range(count):
-            delta, headers, payload = unpack(frames, position)
-            position += FRAME_HEADER + headers + payload
-            if delta != index:
-                raise MalformedBatch("offsets out of order")
-            add(position)
-    except struct.error as error:
-        raise MalformedBatch("cut inside a frame header") from error
-    if position > size:
-        raise MalformedBatch("cut inside a frame")
+    """Byte positions [0, end of frame 0, ..., end of the last] of frames that were checked on their way in."""
+    position, ends = 0, [0]
+    for _ in range(count):
+        _, headers, payload = _LENGTHS.unpack_from(frames, position)
+        position += FRAME_HEADER + headers + payload
+        ends.append(position)
     return ends
 
 
