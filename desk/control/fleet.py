@@ -14,7 +14,7 @@ import laser_sdk as ls
 from desk.control import folder as folders
 from desk.control.errors import DeskError
 from desk.control.events import Event, EventLog, matches
-from desk.delivery import readers
+from desk.delivery import contracts, readers
 from desk.delivery.checks import Check, Facts, check_day
 from desk.delivery.customer import SMS, unsafe
 from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
@@ -301,7 +301,7 @@ class FleetDesk:
         if not any(e["kind"] == "asked" and e["incident"] == incident for e in self.events()):
             raise DeskError(f"Nothing about {incident} waits for a decision.")
         stored = await first(self.laser.kv("decisions"), incident, {"answer": answer, "by": by})
-        conversation = ls.derive_conversation_id(f"{incident}:check")
+        conversation = contracts.conversation(incident)
         turns = await self.laser.assemble_context(conversation, topics=[LANE], last_n=100)
         prompts = [m.envelope for m in turns if m.envelope and m.envelope["kind"] == "command"]
         if not prompts:

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import cbor2
 import laser_sdk as ls
 
 from desk.delivery.exceptions import DeliveryException
@@ -39,10 +40,15 @@ async def ask(
         source="dispatch",
         fixed_inbox=INBOX,
         deadline_ms=round(deadline * 1000),
-        conversation=ls.derive_conversation_id(f"{incident}:check"),
+        conversation=conversation(incident),
         expire_if_not_consumed_ms=round(expire * 1000) if expire else None,
     )
     return answer(contract)
+
+
+def conversation(incident: str) -> str:
+    """The conversation in which this bill is checked and a person is asked about it."""
+    return ls.derive_conversation_id(f"{incident}:check")
 
 
 def answer(contract: Any) -> Answer:
@@ -51,7 +57,7 @@ def answer(contract: Any) -> Answer:
     if end == "Completed":
         return Answer("completed", False, json.loads(bytes(contract._0.body()))["text"])
     if end == "Failed":
-        return Answer("failed", False, f"the bill could not be checked: {contract._0}")
+        return Answer("failed", False, cbor2.loads(bytes(contract._0.body()))["message"])
     if end == "NotConsumed":
         return Answer("not consumed", True, "nobody picked the invoice check up: asking again")
     return Answer("timed out", True, "the invoice check did not answer in time: asking again")

@@ -76,6 +76,7 @@ class Dispatch:
     async def run(self, exc: DeliveryException) -> str:
         """Run the workflow of this exception until it completes; a run that failed goes on where it was."""
         while True:
+            await self.while_parked(exc)
             wf = self.laser.workflow("dispatch", fixed_inbox=INBOX)
             wf.run_id(exc.run)  # the same id resumes the same run from its journal
             before: list[str] = []
@@ -93,7 +94,6 @@ class Dispatch:
                 return json.loads(bytes(outcome.outputs[before[0]]))["text"]
             except ls.LaserError as error:
                 await self.f.event("retry", van=exc.van, incident=exc.id, text=f"running again: {error}")
-            await self.while_parked(exc)
             await asyncio.sleep(AGAIN)
 
     def policy(self, exc: DeliveryException, step: str) -> Callable[[str, list[Any]], int | None]:

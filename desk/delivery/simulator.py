@@ -32,6 +32,7 @@ from desk.delivery.roads import Roads, load_legs
 from desk.runtime.process import Process
 from desk.runtime.saved import compare_and_swap, first, put_json
 
+MOMENT = 0.1  # seconds: how soon a watched simulator notices what people want
 LOOK = 0.02  # seconds between two looks at the log while waiting
 BEHIND = 2.0  # seconds a watched clock may lag before it gives up catching up
 BUFFER = 400  # position reports sent at once when nobody watches
@@ -130,7 +131,8 @@ class Simulator:
                     await self.end()
                     return
             upcoming = min(self.upcoming(), key=lambda n: (n.minute, n.rank, n.name))
-            await self.wait_until(upcoming.minute)
+            if self.watched and not await self.time_for(upcoming.minute):
+                continue
             quiet = upcoming.happen == self.report
             await upcoming.happen(max(upcoming.minute, self.history.minute))
 
@@ -152,16 +154,18 @@ class Simulator:
                                   lambda m, p=planned, f=play: self.play(p.what, m, **f)))  # fmt: skip
         return found
 
-    async def wait_until(self, minute: float) -> None:
-        """Watched: let real time pass. The minute is known to the agents before anything happens at it."""
-        if self.watched:
-            wall, then = self.started
-            ahead = wall + clock.real_seconds((minute - then) / clock.TICK, self.speed) - time.monotonic()
-            if ahead > 0:
-                await asyncio.sleep(ahead)
-            elif ahead < -BEHIND:  # the stack was away: go on from here, no van jumps
-                self.started = time.monotonic(), self.history.minute
-            await self.read()
+    async def time_for(self, minute: float) -> bool:
+        """Let real time pass, a moment of it. Whether it is this minute now."""
+        wall, then = self.started
+        ahead = wall + clock.real_seconds((minute - then) / clock.TICK, self.speed) - time.monotonic()
+        if ahead > 0:
+            await asyncio.sleep(min(ahead, MOMENT))
+        elif ahead < -BEHIND:  # the stack was away: go on from here, no van jumps
+            self.started = time.monotonic(), minute
+        await self.read()
+        passed = (time.monotonic() - self.started[0]) * self.speed / clock.TICK_SECONDS * clock.TICK
+        self.history.minute = max(self.history.minute, min(minute, self.started[1] + passed))
+        return ahead <= MOMENT
 
     async def is_over(self) -> bool:
         """Whether every van is home or parked and nothing is left to come."""

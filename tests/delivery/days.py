@@ -1,7 +1,7 @@
 """Running delivery days in tests: unwatched, on a free port, with somebody at the desk and somebody who kills."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,24 @@ async def slay(fleet: FleetDesk, places: Mapping[str, str]) -> None:
         await fleet.kill(name, by="test")
 
     await asyncio.gather(*(one(name, place) for name, place in places.items()))
+
+
+async def kill_and_await(fleet: FleetDesk, name: str) -> None:
+    """Kill a process and wait until its replacement says on the log that it is up."""
+    before = len(fleet.log.rows)
+    dead = await fleet.kill(name, by="test")
+
+    def is_up(event: dict[str, Any]) -> bool:
+        return event["kind"] == "agent_up" and event["agent"] == name and event["pid"] != dead
+
+    await until_true(lambda: any(is_up(event) for event in fleet.log.rows[before:]))
+
+
+async def until_true(condition: Callable[[], bool]) -> None:
+    """Wait for something the log or the supervisor will tell. Fails when it takes long."""
+    async with asyncio.timeout(LONG):
+        while not condition():  # noqa: ASYNC110 (what is waited for is in another process)
+            await asyncio.sleep(0.01)
 
 
 def outcomes(fleet: FleetDesk) -> list[Outcome]:
