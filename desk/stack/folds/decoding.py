@@ -17,7 +17,9 @@ CONTENT_TYPE, SCHEMA_ID, ENVELOPE = "agdx.ct", "agdx.sid", "agdx.av"
 Schemas = Callable[[int], Compiled | None]
 
 # NaN and Infinity are no JSON; taken as null here, as the SDK writes them
-parse_json = json.JSONDecoder(parse_constant=lambda _: None).decode
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+parse_json = _DECODER.decode
+scan_json = _DECODER.scan_once  # (text, position) -> (value, end); StopIteration where there is no value
 
 
 def header_text(record: Record, name: str) -> str | None:

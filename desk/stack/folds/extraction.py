@@ -29,14 +29,15 @@ class Extraction:
     vector: Path
     inline: bool
     values: Callable[[Any], list[Any]] = field(init=False)
+    keys: Sequence[str] | None = field(
+        init=False, default=None
+    )  # when every field is at the top of the document
 
     def __post_init__(self) -> None:
         paths = [path for _, path, _ in self.fields]
-        if all(len(path) == 1 for path in paths):
-            keys = [path[0] for path in paths]
-            self.values = lambda document: _flat(document, keys)
-        else:
-            self.values = lambda document: [resolved(document, path) for path in paths]
+        if all(len(path) == 1 for path in (*paths, self.vector)):
+            self.keys = [path[0] for path in paths]
+        self.values = lambda document: [resolved(document, path) for path in paths]
 
 
 def extraction(projection: Mapping[str, Any]) -> Extraction:
@@ -73,13 +74,6 @@ def resolved(document: Any, path: Path) -> Any:
         else:
             return None
     return document
-
-
-def _flat(document: Any, keys: Sequence[str]) -> list[Any]:
-    if type(document) is dict:
-        get = document.get
-        return [get(key) for key in keys]
-    return [resolved(document, (key,)) for key in keys]
 
 
 def header_fields(record: Record) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from typing import Any
 import apsw
 
 from desk.stack.broker.log import Log
-from desk.stack.folds.decoding import Schemas, decoded, header_text
+from desk.stack.folds.decoding import Schemas, decoded, header_text, scan_json
 from desk.stack.folds.extraction import (
     CONVERSATION,
     CONVERSATION_FIELD,
     INDEX,
+    MAX_INLINE_BYTES,
     Extraction,
     conversation,
     header_fields,
@@ -49,6 +50,7 @@ from desk.stack.wire.iggy import Record
 REFERENCE = "agdx.ref"
 CHUNK = 1_000  # records of a rebuild projected at a time
 NONE = type(None)
+JSON_ONLY = {"agdx.ct": ("u8", b"\x01")}
 TAKEN_AS_IT_IS = frozenset(
     {(str, STRING), (int, LONG), (float, DOUBLE), (int, DOUBLE), (bool, BOOLEAN), *((NONE, kind) for kind in (STRING, LONG, DOUBLE, BOOLEAN, None))}
 )  # fmt: skip
@@ -79,6 +81,32 @@ class Layout:
     slots: list[int | None]
     straight: bool  # value n goes to c<n>, and there is no other column
     known: set[tuple[type, ...]] = field(default_factory=set)
+    quick: "Quick | None" = None
+
+
+class Quick:
+    """Values of a record that is a plain JSON object of top-level fields whose types the columns know.
+
+    None for every other record: that one takes the long way, which decides and counts.
+    """
+
+    def __init__(self, keys: Sequence[str], known: set[tuple[type, ...]], vector: str, inline: bool) -> None:
+        self._keys, self._known, self._vector, self.inline = keys, known, vector, inline
+
+    def __call__(self, record: Record) -> list[Any] | None:
+        headers = record.headers
+        if headers and headers != JSON_ONLY:
+            return None
+        try:
+            text = str(record.payload, "utf-8")
+            document, end = scan_json(text, 0)
+        except (ValueError, StopIteration, RecursionError):
+            return None
+        if end != len(text) or type(document) is not dict or self._vector in document:
+            return None
+        get = document.get
+        values = [get(key) for key in self._keys]
+        return values if tuple(map(type, values)) in self._known else None
 
 
 class Projector:
@@ -220,36 +248,71 @@ class Projector:
         """Insert the rows of some records of one partition; how many."""
         rows: list[list[Any]] = []
         bodies: list[tuple[list[Any], bytes | None, bytes | None]] = []
-        schemas = self._schemas[binding.stream]
+        quick = self._quick(binding)
         ttl = binding.retention.ttl_us
+        head = [0, source.number, partition]
         for record in records:
+            values = quick(record) if quick else None
+            if values is not None:
+                row = [
+                    *head,
+                    record.offset,
+                    record.timestamp,
+                    record.timestamp + ttl if ttl else None,
+                    *values,
+                ]
+                rows.append(row)
+                if quick.inline and len(record.payload) <= MAX_INLINE_BYTES:
+                    bodies.append((row, record.payload, None))
+                continue
             rules = self._rules(binding, record)
-            if rules is None:
+            found = rules and self._read(binding, rules, partition, record)
+            if not rules or not found:
                 continue
-            try:
-                document = decoded(record, rules.content_type, schemas)
-            except Undecodable as error:
-                if isinstance(error, Violation) or not any(name.startswith(INDEX) for name in record.headers):
-                    reason, where = str(error), (binding.stream, binding.topic, partition)
-                    self._feed.rejected(binding.index, *where, record, reason, projection=rules.id)
-                    continue
-                document = None
-            cells = self._cells(binding.index, rules, document, record)
-            if cells is None:
-                continue
-            expires = record.timestamp + ttl if ttl else None
-            row = [0, source.number, partition, record.offset, record.timestamp, expires, *cells]
+            cells, document = found
+            row = [*head, record.offset, record.timestamp, record.timestamp + ttl if ttl else None, *cells]
             rows.append(row)
             vector = vector_of(document, rules.vector)
             payload = record.payload if wants_payload(record, rules) else None
             if payload is not None or vector is not None:
                 bodies.append((row, payload, None if vector is None else unit_vector(vector)))
+            quick = self._quick(binding)
         if rows:
             self._insert(binding.index, rows, bodies)
         for name, (count, why) in self._misfits.items():
             self.views.misfit(binding.index, name, why, count)
         self._misfits = {}
         return len(rows)
+
+    def _quick(self, binding: Binding) -> "Quick | None":
+        """The short way for plain JSON records of the default projection, once its columns are known."""
+        rules = self._extractions.get(binding.default or "")
+        layout = self._layouts.get((binding.index, rules.id)) if rules else None
+        if (
+            layout is None
+            or not layout.straight
+            or rules.keys is None
+            or rules.content_type not in ("json", "any", "raw")
+        ):
+            return None
+        if layout.quick is None:
+            layout.quick = Quick(rules.keys, layout.known, rules.vector[0], rules.inline)
+        return layout.quick
+
+    def _read(
+        self, binding: Binding, rules: Extraction, partition: int, record: Record
+    ) -> tuple[list[Any], Any] | None:
+        """(cells, document) of one record; None when it is no row, and a capsule when it should have been one."""
+        try:
+            document = decoded(record, rules.content_type, self._schemas[binding.stream])
+        except Undecodable as error:
+            if isinstance(error, Violation) or not any(name.startswith(INDEX) for name in record.headers):
+                where = binding.stream, binding.topic, partition
+                self._feed.rejected(binding.index, *where, record, str(error), projection=rules.id)
+                return None
+            document = None
+        cells = self._cells(binding.index, rules, document, record)
+        return None if cells is None else (cells, document)
 
     def _cells(self, index: str, rules: Extraction, document: Any, record: Record) -> list[Any] | None:
         """The cells c0, c1, ... of one record's row; None when it has no field at all."""
@@ -272,7 +335,9 @@ class Projector:
             layout = self._layouts.get((index, rules.id)) or self._layout(index, rules)
             columns = layout.view.columns
             kinds = [columns[name].kind for name, _, _ in rules.fields]
-            if all(pair in TAKEN_AS_IT_IS for pair in zip(types, kinds, strict=True)):
+            if any(t is not NONE for t in types) and all(
+                pair in TAKEN_AS_IT_IS for pair in zip(types, kinds, strict=True)
+            ):
                 layout.known.add(types)
             values = fitted
         if layout.straight and not extra:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
-from desk.stack.query.filters import Bindings, Scope, Term, condition, joined, predicate
+from desk.stack.query.filters import Bindings, Scope, Term, condition, predicate
 from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, STRING
 from desk.stack.query.relation import (
     MESSAGE_TYPE,
@@ -21,6 +21,7 @@ from desk.stack.query.relation import (
     Snapshot,
     listed,
     shown_kind,
+    where,
 )
 from desk.stack.query.request import invalid, unsupported
 
@@ -63,12 +64,12 @@ def compiled(query: Mapping[str, Any], snapshot: Snapshot, page: Page) -> Statem
     """The statement of one page, which fetches one row more than the page holds."""
     bind = Bindings()
     rows = Rows(snapshot, bind)
-    where = _where(query, rows, bind)
+    conditions = _conditions(query, rows, bind)
     build = _aggregated if query.get("aggregate") is not None else _selected
-    return build(query, snapshot, page, rows, where, bind)
+    return build(query, snapshot, page, rows, conditions, bind)
 
 
-def _where(query: Mapping[str, Any], rows: Rows, bind: Bindings) -> list[str]:
+def _conditions(query: Mapping[str, Any], rows: Rows, bind: Bindings) -> list[str]:
     parts = [predicate(key["field"], "eq", key["value"], rows, bind) for key in query.get("by_key") or ()]
     if query.get("message_type") is not None:
         wanted = {"kind": "string", "value": query["message_type"]}
@@ -82,24 +83,29 @@ def _where(query: Mapping[str, Any], rows: Rows, bind: Bindings) -> list[str]:
     return parts
 
 
-def _from(query: Mapping[str, Any], rows: Rows, where: Sequence[str], bind: Bindings) -> tuple[str, str]:
+def _from(query: Mapping[str, Any], rows: Rows, conditions: Sequence[str], bind: Bindings) -> tuple[str, str]:
     """(FROM and WHERE, the score expression or "") once all terms are known."""
     vector = query.get("vector")
     if vector is None:
         table, live = rows.source()
-        return f"FROM {table} WHERE {joined([live, *where], 'AND')}", ""
+        return f"FROM {table}{where([*live, *conditions])}", ""
     wanted = unit_vector(vector["embedding"])
     stored = rows.vector
     table, live = rows.source()
     nearest = (
-        f"SELECT r.*, distance({stored}, {bind(wanted)}) AS score FROM {table} "
-        f"WHERE {joined([live, *where], 'AND')} AND score IS NOT NULL ORDER BY score, r.seq LIMIT {bind(vector['top_k'])}"
+        f"SELECT r.*, distance({stored}, {bind(wanted)}) AS score FROM {table}"
+        f"{where([*live, *conditions, 'score IS NOT NULL'])} ORDER BY score, r.seq LIMIT {bind(vector['top_k'])}"
     )
     return f"FROM ({nearest}) AS r", "r.score"
 
 
 def _selected(
-    query: Mapping[str, Any], snapshot: Snapshot, page: Page, rows: Rows, where: list[str], bind: Bindings
+    query: Mapping[str, Any],
+    snapshot: Snapshot,
+    page: Page,
+    rows: Rows,
+    conditions: list[str],
+    bind: Bindings,
 ) -> Statement:
     names, distinct = _names(query, snapshot), bool(query.get("distinct"))
     columns, terms = [], []
@@ -110,7 +116,7 @@ def _selected(
         columns.append(Output(field, shown_kind(term.kind or rows.kind(column)), _doc(column)))
     order = [(rows(sort["field"]).sql, sort["dir"]) for sort in query.get("order") or ()]
     keyed = not order and not distinct and query.get("vector") is None
-    body, score = _from(query, rows, where, bind)
+    body, score = _from(query, rows, conditions, bind)
     if distinct:
         wanted = ", ".join(terms)
         keys = [f"{'min' if way == 'asc' else 'max'}({sql}) {way}" for sql, way in order]
@@ -125,7 +131,7 @@ def _selected(
     if query["page"].get("want_total"):
         total = f"SELECT count(*) FROM (SELECT 1 {body})", tuple(bind.values)
     if keyed and page.after is not None:
-        body += f" AND r.seq > {bind(page.after)}"
+        body, _ = _from(query, rows, [*conditions, f"r.seq > {bind(page.after)}"], bind)
     sql = f"SELECT {picked} {body} ORDER BY {', '.join(keys)} {_limit(page, bind)}"
     return Statement(sql, bind.values, columns, keyed, bool(score), total)
 
@@ -149,7 +155,12 @@ def _names(query: Mapping[str, Any], snapshot: Snapshot) -> list[str]:
 
 
 def _aggregated(
-    query: Mapping[str, Any], snapshot: Snapshot, page: Page, rows: Rows, where: list[str], bind: Bindings
+    query: Mapping[str, Any],
+    snapshot: Snapshot,
+    page: Page,
+    rows: Rows,
+    conditions: list[str],
+    bind: Bindings,
 ) -> Statement:
     aggregate = query["aggregate"]
     keys: list[tuple[str, Term]] = [(field, rows(field)) for field in aggregate.get("group_by") or ()]
@@ -161,7 +172,7 @@ def _aggregated(
         Output(name, shown_kind(term.kind), _doc(snapshot.view.columns.get(field)))
         for (name, term), field in zip(results, fields, strict=True)
     ]
-    body, _ = _from(query, rows, where, bind)
+    body, _ = _from(query, rows, conditions, bind)
     picked = ", ".join(f"{term.sql} AS a{place}" for place, (_, term) in enumerate(results))
     grouped = f"SELECT {picked} {body}"
     if keys:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from desk.stack.query.filters import Bindings, Term
+from desk.stack.query.filters import Bindings, Term, joined
 from desk.stack.query.kinds import DOUBLE, LONG, STRING
 from desk.stack.query.views import Column, View
 
@@ -38,6 +38,7 @@ class Snapshot:
     layers: tuple[Layer, ...] = ()
     gaps: tuple[Gap, ...] = ()
     expiring: bool = False  # some rows have an end
+    exact: bool = False  # the file stands at `upto` and every row of the trunk is live: nothing to leave out
 
 
 class Rows:
@@ -85,20 +86,22 @@ class Rows:
             return "r.vector"
         return f"(SELECT vector FROM {self._snapshot.view.bodies} b WHERE b.seq = r.seq)"
 
-    def source(self) -> tuple[str, str]:
-        """(table expression named r, condition) once every term was asked for."""
+    def source(self) -> tuple[str, list[str]]:
+        """(table expression named r, conditions) once every term was asked for."""
         snapshot = self._snapshot
         if not snapshot.layers:
             return f"{snapshot.view.table} AS r", self._live("r")
         table = self._trunk()
         for layer in snapshot.layers:
             table = self._overlaid(table, layer)
-        return f"({table}) AS r", "1"
+        return f"({table}) AS r", []
 
-    def _live(self, name: str) -> str:
+    def _live(self, name: str) -> list[str]:
         snapshot, bind = self._snapshot, self._bind
-        seen = bind(snapshot.upto)
-        parts = [f"{name}.seq <= {seen}", f"({name}.gone IS NULL OR {name}.gone > {seen})"]
+        parts = []
+        if not snapshot.exact:
+            seen = bind(snapshot.upto)
+            parts += [f"{name}.seq <= {seen}", f"({name}.gone IS NULL OR {name}.gone > {seen})"]
         if snapshot.expiring:
             parts.append(f"({name}.expires IS NULL OR {name}.expires > {bind(snapshot.now_us)})")
         for gap in snapshot.gaps:
@@ -108,7 +111,7 @@ class Rows:
                     f' AND {name}.partition = {bind(gap.partition)} AND {name}."offset" < {bind(gap.before)}'
                 )
             parts.append(f"NOT ({place})")
-        return " AND ".join(parts)
+        return parts
 
     def _trunk(self) -> str:
         view = self._snapshot.view
@@ -121,7 +124,7 @@ class Rows:
                 f"(SELECT {name} FROM {view.bodies} b WHERE b.seq = t.seq) AS {name}"
                 for name in ("payload", "vector")
             ]
-        return f"SELECT {', '.join(columns)} FROM {view.table} t WHERE {self._live('t')}"
+        return f"SELECT {', '.join(columns)} FROM {view.table} t{where(self._live('t'))}"
 
     def _overlaid(self, below: str, layer: Layer) -> str:
         """Rows of `below` with the fork's cells over them, and the rows only the fork has."""
@@ -146,6 +149,11 @@ class Rows:
             f"UNION ALL SELECT {', '.join(fresh)} FROM ({own}) f WHERE NOT f.tombstone "
             f"AND NOT EXISTS (SELECT 1 FROM ({below}) t WHERE {same})"
         )
+
+
+def where(parts: Sequence[str]) -> str:
+    """A WHERE of all the parts, nothing when there are none: SQLite counts a bare table without reading it."""
+    return f" WHERE {joined(parts, 'AND')}" if parts else ""
 
 
 def listed(snapshot: Snapshot) -> Iterable[str]:

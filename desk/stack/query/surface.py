@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import apsw
@@ -122,7 +122,7 @@ class Queries(Surface):
         part = cursor.page(page["limit"])
 
         def work(db: apsw.Connection) -> Result:
-            return _run(db, compiled(query, snapshot, part), part)
+            return _run(db, query, snapshot, part)
 
         execution = self._executions.start(query["execution_id"], query, context.now_us)
         execution.job = self.runner.submit(work, deadline, execution.begin)
@@ -180,10 +180,16 @@ class Queries(Surface):
         return views.get(view.name) or view
 
 
-def _run(db: apsw.Connection, statement: Statement, page: Page) -> Result:
+def _run(db: apsw.Connection, query: Request, snapshot: Snapshot, page: Page) -> Result:
     """In a thread: one page and, when asked for, the count of everything, as of one moment."""
     before = _pages_read(db)
     with db:
+        exact = db.execute(
+            "SELECT seq = ? AND NOT EXISTS (SELECT 1 FROM "
+            f"{snapshot.view.table} WHERE gone IS NOT NULL) FROM view_clock",
+            (snapshot.upto,),
+        ).get
+        statement = compiled(query, replace(snapshot, exact=bool(exact)), page)
         rows, cut = _fetched(db, statement)
         total = None
         if statement.total:

@@ -121,6 +121,7 @@ class Views:
                 '"offset" INTEGER, at INTEGER, expires INTEGER, gone INTEGER);'
                 f'CREATE INDEX {view.table}_place ON {view.table} (partition, "offset");'
                 f"CREATE INDEX {view.table}_expires ON {view.table} (expires) WHERE expires IS NOT NULL;"
+                f"CREATE INDEX {view.table}_gone ON {view.table} (gone) WHERE gone IS NOT NULL;"
                 f"CREATE TABLE {view.bodies} (seq INTEGER PRIMARY KEY, payload BLOB, vector BLOB);"
                 f"CREATE TABLE {view.forked} (seq INTEGER PRIMARY KEY, fork INTEGER, partition INTEGER, "
                 '"offset" INTEGER, at INTEGER, gone INTEGER, tombstone INTEGER, based INTEGER, payload BLOB, vector BLOB);'
