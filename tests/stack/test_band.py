@@ -135,7 +135,14 @@ def test_the_golden_frames_are_understood(bench):
     read = agdx.read_frame(fixture("managed_read.bin"))
     assert isinstance(read, agdx.ReadFrame) and read.read
     golden = cbor.loads(fixture("managed_reply.bin"))
-    assert agdx.reply_frame(golden["reply"], golden["frontier"]) == fixture("managed_reply.bin")
+    assert agdx.reply_frame(golden["reply"], cbor.dumps(golden["frontier"])) == fixture("managed_reply.bin")
+
+
+@pytest.mark.parametrize("size", [0, 23, 24, 255, 256, 65_535, 65_536])
+def test_a_reply_frame_is_what_the_encoder_would_write(size):
+    frontier = {"kv": {"topic_generation": 1, "partition": 0, "offset": 2}}
+    frame = agdx.reply_frame(bytes(size), cbor.dumps(frontier))
+    assert frame == cbor.dumps({"v": 1, "frontier": frontier, "reply": bytes(size)})
 
 
 # ---- batches

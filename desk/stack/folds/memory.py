@@ -8,7 +8,6 @@ An id that is a ULID is a recalled item: the first wins, and a forgotten one nev
 tombstone overtook the item. Any other id is a named item: the last write wins.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,15 @@ from desk.stack.managed import rows
 from desk.stack.managed.surface import Context, Surface
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.iggy import Record
-from desk.stack.wire.records import CONVERSATION, MEMORY_APP, MEMORY_NAMESPACE, MEMORY_USER, PRODUCER, text
+from desk.stack.wire.records import (
+    CONVERSATION,
+    MEMORY_APP,
+    MEMORY_NAMESPACE,
+    MEMORY_USER,
+    PRODUCER,
+    is_id_text,
+    text,
+)
 from desk.stack.wire.shape import BYTES, TEXT, Shape, ShapeError, check, optional
 
 SCHEMA = """
@@ -25,7 +32,6 @@ CREATE TABLE IF NOT EXISTS memory_forgotten (
     PRIMARY KEY (namespace, target, conversation)
 ) WITHOUT ROWID;
 """
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}")
 _ITEM: Shape = {"id": TEXT, "kind": TEXT, "body": BYTES}
 _FORGET: Shape = {"target": TEXT, "conversation": optional(TEXT)}
 
@@ -64,7 +70,7 @@ class Memory(Surface):
         db, key, conversation = self.store.db, item["id"].encode(), text(record, CONVERSATION)
         if len(key) > agdx.MAX_KEY_BYTES or len(item["body"]) > agdx.MAX_VALUE_BYTES:
             return
-        if _ULID.fullmatch(item["id"]) and (
+        if is_id_text(item["id"]) and (
             rows.peek(db, namespace, key, record.timestamp)
             or self._is_forgotten(namespace, item["id"], conversation)
         ):
@@ -96,7 +102,7 @@ class Memory(Surface):
             scope = cbor.loads(row.scope) if row.scope else {}
             if conversation is None or scope.get("conversation") == conversation:
                 rows.drop(db, namespace, key)
-        if _ULID.fullmatch(target):
+        if is_id_text(target):
             db.execute(
                 "INSERT OR IGNORE INTO memory_forgotten VALUES (?, ?, ?)",
                 (namespace, target, conversation or ""),

@@ -187,12 +187,7 @@ class Band:
         return _reply_later(outcome) if isinstance(outcome, Awaitable) else _reply(outcome)
 
     def _framed(self, reply: bytes) -> bytes:
-        frontier = {
-            surface: self._outcomes.heads[surface].wire()
-            for surface in ("kv", "fork", "graph")
-            if surface in self._outcomes.heads
-        }
-        return agdx.reply_frame(reply, frontier)
+        return agdx.reply_frame(reply, self._outcomes.frontier())
 
     def _context(self, caller: Caller) -> Context:
         return Context(self._store, self._log, self._now_us(), caller, self.surfaces)

@@ -13,6 +13,7 @@ and most mutations need no write for theirs.
 
 from desk.stack.managed.surface import Position
 from desk.stack.store import Store
+from desk.stack.wire import cbor
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS outcome (
@@ -22,6 +23,7 @@ CREATE TABLE IF NOT EXISTS mutation_head (
     surface TEXT PRIMARY KEY, generation INTEGER NOT NULL, reserved INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+SURFACES = ("kv", "fork", "graph")
 KEPT_US = 120_000_000
 PRUNE_EVERY, PRUNE_ROWS = 64, 256  # mutations between prunings, rows a pruning takes at most
 RESERVED = 1_000  # positions reserved by one write
@@ -35,11 +37,13 @@ class Outcomes:
         self.heads: dict[str, Position] = {}
         self._reserved: dict[str, int] = {}
         self._until_prune = PRUNE_EVERY
+        self._frontier = b""
 
     def reload(self) -> None:
         """Go on from the reserved heads of the table."""
         rows = self._db.execute("SELECT surface, generation, reserved FROM mutation_head").fetchall()
         self.heads = {surface: Position(generation, reserved) for surface, generation, reserved in rows}
+        self._frontier = b""
         self._reserved = {surface: reserved for surface, _, reserved in rows}
 
     def recall(self, operation_id: int) -> bytes | None:
@@ -58,7 +62,15 @@ class Outcomes:
                 (surface, fresh.generation, reserved),
             )
         self.heads[surface] = fresh
+        self._frontier = b""
         return fresh
+
+    def frontier(self) -> bytes:
+        """The applied frontier as reply frames carry it: the head of every surface that has one, encoded."""
+        self._frontier = self._frontier or cbor.dumps(
+            {surface: self.heads[surface].wire() for surface in SURFACES if surface in self.heads}
+        )
+        return self._frontier
 
     def remember(self, operation_id: int, now_us: int, reply: bytes) -> None:
         """Record the reply of an operation, and forget a few old ones now and then."""

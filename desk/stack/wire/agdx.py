@@ -117,6 +117,8 @@ def mutation_frame(body: bytes) -> MutationFrame:
 def read_frame(body: bytes) -> ReadFrame | dict[str, Any]:
     """The frame around a barrier read, or the bare request already decoded when there is no frame."""
     frame = cbor.loads(body)
+    if type(frame) is dict and len(frame) == 2 and frame.get("v") == 1 and type(frame.get("read")) is bytes:
+        return ReadFrame(frame["read"])  # the common one, without barriers
     if type(frame) is not dict or "read" not in frame or not frame.keys() <= _READ.keys():
         return frame
     check(frame, _READ)
@@ -130,9 +132,13 @@ def read_frame(body: bytes) -> ReadFrame | dict[str, Any]:
     )
 
 
-def reply_frame(reply: bytes, frontier: Mapping[str, Any]) -> bytes:
-    """A surface reply with the positions it reflects."""
-    return cbor.dumps({"v": 1, "frontier": frontier, "reply": reply})
+_REPLY_HEAD = bytes([0xA3]) + cbor.dumps("v") + cbor.dumps(1) + cbor.dumps("frontier")
+_REPLY_BODY = cbor.dumps("reply")
+
+
+def reply_frame(reply: bytes, frontier: bytes) -> bytes:
+    """A surface reply with the positions it reflects, a map already encoded (it seldom changes)."""
+    return b"".join((_REPLY_HEAD, frontier, _REPLY_BODY, cbor.byte_head(len(reply)), reply))
 
 
 def refusal(code: str, message: str) -> bytes:

@@ -74,6 +74,16 @@ def _shortest_float(encoder: cbor2.CBOREncoder, value: float) -> None:
     encoder.write(float_bytes(value))
 
 
+def byte_head(size: int) -> bytes:
+    """What goes before the bytes of a byte string of that size."""
+    if size < 24:
+        return bytes((0x40 | size,))
+    for lead, width in ((0x58, 1), (0x59, 2), (0x5A, 4)):
+        if size < 1 << 8 * width:
+            return bytes((lead,)) + size.to_bytes(width, "big")
+    return b"\x5b" + size.to_bytes(8, "big")
+
+
 def float_bytes(value: float) -> bytes:
     """A float in f16, f32 or f64, whichever is the narrowest that loses nothing."""
     if math.isnan(value):

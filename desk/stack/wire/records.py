@@ -1,7 +1,8 @@
 """Headers of records on the log that the folds read, and the ids they carry."""
 
+import re
 import struct
-from collections.abc import Mapping
+from string import ascii_lowercase, digits
 
 from desk.stack.wire.iggy import Record
 
@@ -21,10 +22,9 @@ COST_USD = "agdx.cost"
 
 _POSITION = struct.Struct(">IIIQ")
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_VALUES: Mapping[str, int] = {
-    **{c: i for i, c in enumerate(_CROCKFORD)},
-    **{c.lower(): i for i, c in enumerate(_CROCKFORD)},
-}
+_TO_BASE_32 = str.maketrans(_CROCKFORD + _CROCKFORD.lower(), (digits + ascii_lowercase)[:32] * 2)
+is_id_text = re.compile(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}").fullmatch
+"""Is a text the 26 characters of a 16-byte id (at most 128 bits)?"""
 
 
 def text(record: Record, name: str) -> str | None:
@@ -79,12 +79,6 @@ def id_text(identity: bytes) -> str:
 
 def id_bytes(written: str) -> bytes | None:
     """The 16 bytes of such a text, or None when it is none."""
-    if len(written) != 26:
+    if not is_id_text(written):
         return None
-    number = 0
-    for character in written:
-        value = _VALUES.get(character)
-        if value is None:
-            return None
-        number = number << 5 | value
-    return number.to_bytes(17, "big")[1:] if number < 1 << 128 else None
+    return int(written.translate(_TO_BASE_32), 32).to_bytes(16, "big")
