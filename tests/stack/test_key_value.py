@@ -98,7 +98,8 @@ def test_a_merge_patch_changes_json_in_place(bench):
     assert json.loads(entry["value"]) == {"a": 1, "b": {"d": 3, "e": "é"}, "f": [1]}
     assert entry["expires_at_micros"] == NOW_US + 9
     assert bench.err(agdx.KV_PATCH, at(patch=patch, if_match=1)) == {"VersionConflict": {"current": 2}}
-    assert list(bench.err(agdx.KV_PATCH, at(patch=b"no json"))) == ["Backend"]
+    for patch_bytes in (b"no json", b'{"a":NaN}', b'{"a":"\\ud800"}', b"[" * 5000 + b"]" * 5000):
+        assert list(bench.err(agdx.KV_PATCH, at(patch=patch_bytes))) == ["Backend"]
     assert bench.err(agdx.KV_PATCH, at(b"none", patch=patch)) == "NotFound"
 
 

@@ -4,8 +4,6 @@ One call folds the records of one append. A conversation becomes a session the m
 listed once a lifecycle status, or a record that names a parent or a root, says it is one.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,16 +13,17 @@ import xxhash
 
 from desk.stack.broker.log import TopicInfo
 from desk.stack.folds import session_rows as rows
-from desk.stack.folds.json_patch import PatchError, apply_patch
 from desk.stack.folds.memory import memory_record
 from desk.stack.folds.session_rows import Summary
+from desk.stack.folds.session_state import fold_state
 from desk.stack.wire import cbor, envelope, records
 from desk.stack.wire.iggy import Record
-from desk.stack.wire.shape import ID16, LIST, MAP, TEXT, U64, Shape, ShapeError, check, listed, optional
+from desk.stack.wire.shape import ID16, MAP, TEXT, U64, Shape, ShapeError, check, listed, optional
 
 TERMINAL = frozenset({"completed", "failed", "canceled"})
 MAX_CHANGE_POSITIONS = 256
 MAX_LABEL_BYTES = 256
+MAX_TOTAL = 1 << 62  # where counters stop; SQLite's integers end a little later
 
 _START: Shape = {
     "label": optional(TEXT),
@@ -37,11 +36,8 @@ _START: Shape = {
     "budget": optional(MAP),
     "tags": optional(listed(TEXT)),
 }
-_DELTA: Shape = {"base_revision": U64, "patch": LIST, "op_id": optional(TEXT)}
-_SNAPSHOT: Shape = {"base_revision": U64}
 _HEARTBEAT: Shape = {"sessions": listed(ID16)}
 _ENDS = {4: "completed", 5: "canceled", 6: "failed", 7: "failed"}
-EMPTY_DIGEST = hashlib.sha256(b"{}").digest()
 
 
 @dataclass(slots=True)
@@ -154,9 +150,12 @@ class Fold:
                 event[name] = value
         if summary.status in TERMINAL:
             event["after_end"] = True
-        summary.tokens_in += records.number(record, records.INPUT_TOKENS) or 0
-        summary.tokens_out += records.number(record, records.OUTPUT_TOKENS) or 0
-        summary.cost_micros += records.cost_micros(record) or 0
+        _spend(
+            summary,
+            records.number(record, records.INPUT_TOKENS),
+            records.number(record, records.OUTPUT_TOKENS),
+            records.cost_micros(record),
+        )
         parent = records.identity(record, records.PARENT)
         root = records.identity(record, records.ROOT)
         if parent or root:
@@ -218,9 +217,7 @@ class Fold:
         usage = _usage(fields.get("usage"))
         if usage:
             event["usage"] = usage
-            summary.tokens_in += usage["input_tokens"]
-            summary.tokens_out += usage["output_tokens"]
-            summary.cost_micros += usage.get("cost_micros", 0)
+            _spend(summary, usage["input_tokens"], usage["output_tokens"], usage.get("cost_micros"))
         if summary.status in TERMINAL:
             event["after_end"] = True
         if fields.get("finish_reason"):
@@ -231,7 +228,7 @@ class Fold:
         elif shown == "session.control":
             self._control(summary, fields["operation"], record)
         elif shown == "state.updated":
-            self._state(summary, fields, record, position)
+            fold_state(self.db, summary.num, fields, record.timestamp, position)
         elif shown == "context.retrieved":
             self._retrieved(summary, fields, position)
         if (fields.get("parent") or fields.get("root")) and fields["kind"] != "status":
@@ -277,7 +274,8 @@ class Fold:
             summary.label = _cut(start.get("label")) or summary.label
             summary.namespace = start.get("namespace") or summary.namespace
             summary.agent = start.get("agent") or summary.agent
-            summary.idle_timeout = start.get("idle_timeout_micros", summary.idle_timeout)
+            idle_timeout = start.get("idle_timeout_micros", summary.idle_timeout)
+            summary.idle_timeout = idle_timeout and min(idle_timeout, MAX_TOTAL)
             budget = {k: v for k, v in (start.get("budget") or {}).items() if type(v) is int}
             summary.budget = cbor.dumps(budget) if budget else summary.budget
             sdk = start.get("sdk")
@@ -311,104 +309,20 @@ class Fold:
             if type(item) is list and item and type(item[0]) is str:
                 rows.add_link(self.db, summary.num, "memory", "", item[0], "recalled", position)
 
-    # ---- state
 
-    def _state(self, summary: Summary, fields: Mapping[str, Any], record: Record, position: bytes) -> None:
-        body = envelope.body_map(fields)
-        snapshot = fields["operation"] == "state_snapshot"
-        try:
-            check(body, _SNAPSHOT if snapshot else _DELTA)
-        except ShapeError:
-            return
-        if body["base_revision"] >= 1 << 63:
-            return
-        before = self._read_state(summary.num)
-        after, outcome, reason = _next_state(
-            before, body, snapshot=snapshot, repeated=self._is_repeated(summary.num, body.get("op_id"))
-        )
-        if after != before:
-            self.db.execute(
-                "INSERT OR REPLACE INTO session_state VALUES (?, ?, ?, ?, ?)",
-                (summary.num, after.revision, after.complete, after.document, after.digest),
-            )
-        entry: dict[str, Any] = {"revision": after.revision}
-        if body.get("op_id") is not None:
-            entry["op_id"] = body["op_id"]
-        entry.update(outcome=outcome, at=position, broker_ts=record.timestamp)
-        entry["old_digest"] = after.digest if snapshot else before.digest
-        entry["new_digest"] = after.digest
-        if reason:
-            entry["reason"] = reason
-        self.db.execute(
-            """INSERT INTO session_history VALUES
-            (?1, (SELECT coalesce(max(seq), 0) + 1 FROM session_history WHERE session = ?1), ?2, ?3)""",
-            (summary.num, body.get("op_id") if outcome == "applied" else None, cbor.dumps(entry)),
-        )
-
-    def _read_state(self, session: int) -> "State":
-        found = self.db.execute(
-            "SELECT revision, complete, document, digest FROM session_state WHERE session = ?", (session,)
-        ).fetchone()
-        return State(found[0], bool(found[1]), *found[2:]) if found else INITIAL
-
-    def _is_repeated(self, session: int, op_id: str | None) -> bool:
-        return op_id is not None and bool(
-            self.db.execute(
-                "SELECT 1 FROM session_history WHERE session = ? AND op_id = ?", (session, op_id)
-            ).get
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A session's state document (canonical JSON), its revision and SHA-256; `complete` from a baseline on."""
-
-    revision: int
-    complete: bool
-    document: bytes
-    digest: bytes
-
-
-INITIAL = State(0, False, b"{}", EMPTY_DIGEST)
-
-
-def _next_state(
-    before: State, body: Mapping[str, Any], *, snapshot: bool, repeated: bool
-) -> tuple[State, str, str | None]:
-    """The state after a delta or snapshot, its outcome word, and why it was rejected."""
-    base = body["base_revision"]
-    if snapshot:
-        if before.complete and base != before.revision:
-            return before, "stale", None
-        try:
-            return _state_of(base, body.get("document")), "applied", None
-        except (TypeError, ValueError) as error:
-            return before, "rejected", str(error)
-    if repeated:
-        return before, "duplicate", None
-    complete = before.complete or (base == 0 and before.revision == 0)
-    before = State(before.revision, complete, before.document, before.digest)
-    if base != before.revision:
-        return before, "stale", None
-    try:
-        document = apply_patch(json.loads(before.document), body["patch"])
-        after = _state_of(before.revision + 1, document)
-    except (PatchError, TypeError, ValueError, RecursionError) as error:
-        return before, "rejected", str(error)
-    return State(after.revision, complete, after.document, after.digest), "applied", None
-
-
-def _state_of(revision: int, document: Any) -> State:
-    written = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    data = written.encode()
-    return State(revision, True, data, hashlib.sha256(data).digest())
+def _spend(summary: Summary, tokens_in: int | None, tokens_out: int | None, cost: int | None) -> None:
+    summary.tokens_in = min(summary.tokens_in + (tokens_in or 0), MAX_TOTAL)
+    summary.tokens_out = min(summary.tokens_out + (tokens_out or 0), MAX_TOTAL)
+    summary.cost_micros = min(summary.cost_micros + (cost or 0), MAX_TOTAL)
 
 
 def _usage(usage: Any) -> dict[str, int]:
     """Token usage whose known fields are sane; empty otherwise."""
     if type(usage) is not dict:
         return {}
-    kept = {name: value for name, value in usage.items() if type(value) is int and 0 <= value < 1 << 48}
+    kept = {
+        name: value for name, value in usage.items() if type(value) is int and 0 <= value < records.MAX_COUNT
+    }
     return kept if "input_tokens" in kept and "output_tokens" in kept else {}
 
 

@@ -166,9 +166,9 @@ class KeyValue(Surface):
             raise conflict(row)
         try:
             merged = merge_patch(json.loads(row.value), json.loads(request["patch"]))
+            value = json.dumps(merged, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, RecursionError) as error:
             raise SurfaceError({"Backend": f"patch needs a JSON value and a JSON patch: {error}"}) from None
-        value = json.dumps(merged, separators=(",", ":"), ensure_ascii=False).encode()
         check_value(value)
         return {"Versioned": {"version": self._write(request, context, value, row.expires_us, row.scope)}}
 

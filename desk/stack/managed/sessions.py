@@ -1,14 +1,7 @@
 """The session index: registration of streams, and the seven reads over what the fold has written.
 
-    get {stream, id}                                               {Info}
-    list {stream, status? root? label_prefix? agent? text? cursor? limit want_total}   {Page}
-    events {stream, id, cursor? limit fixed_frontier}              {Events}
-    state {stream, id, history_limit}                              {State}
-    links {stream, id, surface?}                                   {Links}
-    sources {stream, id, lane_only?}                               {Sources}
-    changes {stream, after, limit, series?}                        {Changes}
-
-The fold runs inside the append's transaction, so a record is in every answer before its publish is acknowledged.
+What the reads carry is in wire/session.py. The fold runs inside the append's transaction, so a record is in
+every answer before its publish is acknowledged.
 """
 
 import heapq
@@ -23,38 +16,15 @@ from desk.stack.broker.log import TopicInfo
 from desk.stack.folds import session_rows as rows
 from desk.stack.folds.session_rows import Summary
 from desk.stack.folds.sessions import Fold
+from desk.stack.managed import session_views as views
 from desk.stack.managed.surface import Context, Request, Surface, SurfaceError
-from desk.stack.wire import agdx, cbor, envelope
+from desk.stack.wire import agdx, cbor, envelope, session
 from desk.stack.wire.iggy import Record
 from desk.stack.wire.records import id_text, log_position
-from desk.stack.wire.shape import BOOL, ID16, TEXT, U32, U64, Shape, check, listed, optional
+from desk.stack.wire.shape import TEXT, check, listed
 
-DEFAULT_LIMIT, MAX_LIMIT = 100, 1000
 UNLISTED_TOPICS = frozenset({envelope.REGISTRY_TOPIC})  # not of any one session
 MUTATION_TOPICS = {"kv": agdx.KV_TOPIC, "graph_node": agdx.GRAPH_TOPIC, "graph_edge": agdx.GRAPH_TOPIC}
-
-_ONE: Shape = {"stream": TEXT, "id": ID16}
-REQUESTS: Mapping[int, Shape] = MappingProxyType(
-    {
-        agdx.SESSION_GET: _ONE,
-        agdx.SESSION_LIST: {
-            "stream": TEXT,
-            "status": optional(TEXT),
-            "root": optional(ID16),
-            "label_prefix": optional(TEXT),
-            "agent": optional(TEXT),
-            "text": optional(TEXT),
-            "cursor": optional(TEXT),
-            "limit": U32,
-            "want_total": BOOL,
-        },
-        agdx.SESSION_EVENTS: {**_ONE, "cursor": optional(TEXT), "limit": U32, "fixed_frontier": BOOL},
-        agdx.SESSION_STATE: {**_ONE, "history_limit": U32},
-        agdx.SESSION_LINKS: {**_ONE, "surface": optional(TEXT)},
-        agdx.SESSION_SOURCES: {**_ONE, "lane_only": optional(BOOL)},
-        agdx.SESSION_CHANGES: {"stream": TEXT, "after": U64, "limit": U32, "series": optional(U64)},
-    }
-)
 
 
 @dataclass(slots=True)
@@ -79,7 +49,7 @@ class Sessions(Surface):
     schema = rows.SCHEMA
     versions = MappingProxyType({"agent": 1})
     features = agdx.Feature.SESSIONS
-    shapes = REQUESTS
+    shapes = session.REQUESTS
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -181,17 +151,17 @@ class Sessions(Surface):
         Fold(self.store.db, registered.num, registered.name, topic, partition, info).run(records)
 
     def link(
-        self, session: Mapping[str, Any], surface: str, resource: str, item: str, context: Context
+        self, reference: Mapping[str, Any], surface: str, resource: str, item: str, context: Context
     ) -> None:
         """A managed write made in a session: link what it wrote, and say that the session changed."""
-        registered = self._streams.get(session["stream"])
+        registered = self._streams.get(reference["stream"])
         if registered is None:
             return
         assert context.position is not None  # links come from mutations
         topic = self.log.ensure(agdx.OPS_STREAM, MUTATION_TOPICS[surface], 1)
         at = log_position(topic.stream_id, topic.id, 0, context.position.offset)
         db = self.store.db
-        summary = rows.find_or_begin(db, registered.num, session["session"])
+        summary = rows.find_or_begin(db, registered.num, reference["session"])
         rows.add_link(db, summary.num, surface, resource, item, "wrote", at)
         if summary.listed:
             change = {"sessions": [summary.id], "positions": [at], "truncated": False, "origin": "links"}
@@ -201,24 +171,29 @@ class Sessions(Surface):
 
     def get(self, request: Request, context: Context) -> Any:
         registered, summary = self._session(request)
-        return {"Info": self._info(registered, summary, context.now_us)}
+        return {
+            "Info": views.info(registered.name, summary, self._frontier(registered, summary), context.now_us)
+        }
 
     def list(self, request: Request, context: Context) -> Any:
         registered = self._registered(request)
-        limit = _limit(request["limit"])
-        where, values = _conditions(registered.num, request)
+        limit = views.limit(request["limit"])
+        where, values = views.conditions(registered.num, request)
         total = (
             self.store.db.execute(f"SELECT count(*) FROM session WHERE listed AND {where}", values).get
             if request["want_total"]
             else None
         )
         if "cursor" in request:
-            at_us, num = _numbers(request["cursor"], 2)
+            at_us, num = views.numbers(request["cursor"], 2)
             where += " AND (last_event_at, num) < (?, ?)"
             values += (at_us, num)
         found = list(rows.select(self.store.db, where, values, limit + 1))
         page: dict[str, Any] = {
-            "items": [self._info(registered, summary, context.now_us) for summary in found[:limit]]
+            "items": [
+                views.info(registered.name, summary, self._frontier(registered, summary), context.now_us)
+                for summary in found[:limit]
+            ]
         }
         if len(found) > limit:
             last = found[limit - 1]
@@ -230,11 +205,11 @@ class Sessions(Surface):
 
     def events(self, request: Request, context: Context) -> Any:
         registered, summary = self._session(request)
-        limit, fixed = _limit(request["limit"]), request["fixed_frontier"]
+        limit, fixed = views.limit(request["limit"]), request["fixed_frontier"]
         db = self.store.db
         after, until = (-1, 0, 0, 0), None
         if "cursor" in request:
-            numbers = _numbers(request["cursor"], 4, 8)
+            numbers = views.numbers(request["cursor"], 4, 8)
             after, until = numbers[:4], numbers[4:] or None
         elif fixed:
             until = db.execute(
@@ -252,7 +227,7 @@ class Sessions(Surface):
         page: dict[str, Any] = {"items": [cbor.loads(item) for *_, item in found[:limit]]}
         if len(found) > limit:
             page["cursor"] = ".".join(map(str, (*found[limit - 1][:4], *(until or ()))))
-        if ranges := _ranges(page["items"]):
+        if ranges := views.ranges(page["items"]):
             page["ranges"] = ranges
         if frontier := self._frontier(registered, summary):
             page["frontier"] = frontier
@@ -269,7 +244,7 @@ class Sessions(Surface):
         view: dict[str, Any] = {"revision": revision, "document": json.loads(document)}
         history = db.execute(
             "SELECT item FROM session_history WHERE session = ? ORDER BY seq DESC LIMIT ?",
-            (summary.num, _limit(request["history_limit"])),
+            (summary.num, views.limit(request["history_limit"])),
         ).fetchall()
         if history:
             view["history"] = [cbor.loads(item) for (item,) in reversed(history)]
@@ -282,13 +257,15 @@ class Sessions(Surface):
         found = self.store.db.execute(
             """SELECT surface, resource, item, relation, first, last FROM session_link
             WHERE session = ?1 AND (?2 IS NULL OR surface = ?2) LIMIT ?3""",
-            (summary.num, surface, MAX_LIMIT + 1),
+            (summary.num, surface, views.MAX_LIMIT + 1),
         ).fetchall()
         names = ("surface", "resource", "item", "relation", "first", "last")
-        view: dict[str, Any] = {"links": [dict(zip(names, link, strict=True)) for link in found[:MAX_LIMIT]]}
+        view: dict[str, Any] = {
+            "links": [dict(zip(names, link, strict=True)) for link in found[: views.MAX_LIMIT]]
+        }
         if frontier := self._frontier(registered, summary):
             view["frontier"] = frontier
-        view["truncated"] = len(found) > MAX_LIMIT
+        view["truncated"] = len(found) > views.MAX_LIMIT
         return {"Links": view}
 
     def sources(self, request: Request, context: Context) -> Any:
@@ -313,7 +290,7 @@ class Sessions(Surface):
         floor = oldest or newest + 1
         found = db.execute(
             "SELECT item FROM session_change WHERE stream = ? AND seq > ? ORDER BY seq LIMIT ?",
-            (registered.num, min(after, (1 << 63) - 1), _limit(request["limit"])),
+            (registered.num, min(after, (1 << 63) - 1), views.limit(request["limit"])),
         )
         view = {
             "rows": [cbor.loads(item) for (item,) in found],
@@ -378,111 +355,9 @@ class Sessions(Surface):
             )
         return frontier
 
-    def _info(self, registered: Registered, summary: Summary, now_us: int) -> dict[str, Any]:
-        """A summary as the wire has it."""
-        info: dict[str, Any] = {"stream": registered.name, "id": summary.id}
-        for name in ("label", "namespace", "agent", "parent", "root"):
-            if (value := getattr(summary, name)) is not None:
-                info[name] = value
-        budget = cbor.loads(summary.budget) if summary.budget else {}
-        info.update(
-            status=summary.status,
-            idle=_is_idle(summary, now_us),
-            over_budget=_is_over(summary, budget),
-            pause_requested=bool(summary.pause_requested),
-            cancel_requested=bool(summary.cancel_requested),
-        )
-        for name in ("started_at", "ended_at", "first_event_at", "last_event_at", "last_heartbeat_at"):
-            if (value := getattr(summary, name)) is not None:
-                info[name] = value
-        for name in (
-            "events",
-            "model_calls",
-            "tool_calls",
-            "tokens_in",
-            "tokens_out",
-            "cost_micros",
-            "errors",
-        ):
-            info[name] = getattr(summary, name)
-        if budget:
-            info["budget"] = budget
-        if summary.sdk:
-            info["sdk"] = cbor.loads(summary.sdk)
-        flags = {}
-        if summary.events > rows.KEPT_EVENTS:
-            flags["events_truncated"] = True
-        if summary.control_conflict:
-            flags["control_conflict"] = True
-        info["flags"] = flags
-        if summary.held:
-            info["held"] = summary.held
-        if frontier := self._frontier(registered, summary):
-            info["frontier"] = frontier
-        return info
-
 
 def _topic_set(topics: Any) -> frozenset[str] | None:
     """The topics of a registration, None for all; ShapeError when they are neither."""
     if topics == "All":
         return None
     return frozenset(check(topics, {"Named": listed(TEXT)})["Named"])
-
-
-def _limit(asked: int) -> int:
-    return min(asked or DEFAULT_LIMIT, MAX_LIMIT)
-
-
-def _numbers(cursor: str, *counts: int) -> tuple[int, ...]:
-    """A cursor of ours as numbers; SurfaceError Invalid when it is none."""
-    parts = cursor.split(".")
-    if len(parts) not in counts or not all(p.isascii() and p.isdigit() and len(p) < 19 for p in parts):
-        raise SurfaceError({"Invalid": "this cursor was not given by this index"})
-    return tuple(map(int, parts))
-
-
-def _conditions(stream: int, request: Request) -> tuple[str, tuple[Any, ...]]:
-    """A list request's filters as SQL over bound parameters."""
-    where, values = "stream = ?", (stream,)
-    for clause, name in (("status = ?", "status"), ("agent = ?", "agent")):
-        if name in request:
-            where += f" AND {clause}"
-            values += (request[name],)
-    if "root" in request:
-        where += " AND (root = ? OR id = ?)"
-        values += (request["root"], request["root"])
-    if "label_prefix" in request:
-        where += " AND substr(label, 1, length(?)) = ?"
-        values += (request["label_prefix"], request["label_prefix"])
-    if "text" in request:
-        where += " AND instr(search, ?)"
-        values += (request["text"].lower(),)
-    return where, values
-
-
-def _ranges(items: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
-    """First and last offset per partition among a page's events."""
-    ranges: dict[tuple[int, int, int], dict[str, int]] = {}
-    for item in items:
-        at = item["at"]["Message"]
-        key = (at["topic"], at["generation"], at["partition"])
-        names = ("topic_id", "topic_generation", "partition_id")
-        span = ranges.setdefault(
-            key, {**dict(zip(names, key, strict=True)), "first": at["offset"], "last": at["offset"]}
-        )
-        span["first"] = min(span["first"], at["offset"])
-        span["last"] = max(span["last"], at["offset"])
-    return list(ranges.values())
-
-
-def _is_idle(summary: Summary, now_us: int) -> bool:
-    if summary.status != "active" or not summary.idle_timeout:
-        return False
-    return now_us - max(summary.last_event_at or 0, summary.last_heartbeat_at or 0) > summary.idle_timeout
-
-
-def _is_over(summary: Summary, budget: Mapping[str, int]) -> bool:
-    tokens, cost = budget.get("tokens"), budget.get("cost_micros")
-    return (tokens is not None and summary.tokens_in + summary.tokens_out > tokens) or (
-        cost is not None and summary.cost_micros > cost
-    )

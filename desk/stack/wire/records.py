@@ -20,6 +20,7 @@ INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 COST_USD = "agdx.cost"
 
+MAX_COUNT = 1 << 48  # no record counts more tokens or costs more micro-units than this
 _POSITION = struct.Struct(">IIIQ")
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _TO_BASE_32 = str.maketrans(_CROCKFORD + _CROCKFORD.lower(), (digits + ascii_lowercase)[:32] * 2)
@@ -36,23 +37,21 @@ def text(record: Record, name: str) -> str | None:
 
 
 def number(record: Record, name: str) -> int | None:
-    """A header's unsigned integer, or None when it is missing or none."""
-    header = record.headers.get(name)
-    if header is None:
-        return None
-    kind, value = header
+    """A header's unsigned integer below MAX_COUNT, or None when it is missing, none or absurd."""
+    kind, value = record.headers.get(name, ("", b""))
     if kind in ("u8", "u16", "u32", "u64", "u128"):
-        return int.from_bytes(value, "little")
-    return int(value) if kind == "string" and value.isdigit() and len(value) < 19 else None
+        found = int.from_bytes(value, "little")
+        return found if found < MAX_COUNT else None
+    return None
 
 
 def cost_micros(record: Record) -> int | None:
     """The cost header in micro-units, or None."""
-    header = record.headers.get(COST_USD)
-    if header is None or header[0] != "f64" or len(header[1]) != 8:
+    kind, value = record.headers.get(COST_USD, ("", b""))
+    if kind != "f64" or len(value) != 8:
         return None
-    cost = struct.unpack("<d", header[1])[0]
-    return round(cost * 1_000_000) if 0 <= cost < 1e12 else None
+    cost = struct.unpack("<d", value)[0] * 1_000_000
+    return round(cost) if 0 <= cost < MAX_COUNT else None
 
 
 def identity(record: Record, name: str) -> bytes | None:
