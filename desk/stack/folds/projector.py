@@ -4,7 +4,7 @@ One binding folds one topic into one view. Rows are built as plain lists and ins
 values have types its columns took before is not looked at value by value again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -84,29 +84,35 @@ class Layout:
     quick: "Quick | None" = None
 
 
-class Quick:
-    """Values of a record that is a plain JSON object of top-level fields whose types the columns know.
+Quick = Callable[[Record], list[Any] | None]
+
+
+def _quick(keys: Sequence[str], known: set[tuple[type, ...]], vector: str) -> Quick:
+    """The values of a record that is a plain JSON object of top-level fields whose types the columns know.
 
     None for every other record: that one takes the long way, which decides and counts.
     """
+    seen: Any = None  # headers that were fine; records of a batch often share theirs
 
-    def __init__(self, keys: Sequence[str], known: set[tuple[type, ...]], vector: str, inline: bool) -> None:
-        self._keys, self._known, self._vector, self.inline = keys, known, vector, inline
-
-    def __call__(self, record: Record) -> list[Any] | None:
+    def quick(record: Record) -> list[Any] | None:
+        nonlocal seen
         headers = record.headers
-        if headers and headers != JSON_ONLY:
-            return None
+        if headers is not seen:
+            if headers and headers != JSON_ONLY:
+                return None
+            seen = headers
         try:
             text = str(record.payload, "utf-8")
             document, end = scan_json(text, 0)
         except (ValueError, StopIteration, RecursionError):
             return None
-        if end != len(text) or type(document) is not dict or self._vector in document:
+        if end != len(text) or type(document) is not dict or vector in document:
             return None
         get = document.get
-        values = [get(key) for key in self._keys]
-        return values if tuple(map(type, values)) in self._known else None
+        values = [get(key) for key in keys]
+        return values if tuple(map(type, values)) in known else None
+
+    return quick
 
 
 class Projector:
@@ -247,36 +253,31 @@ class Projector:
     def _project(self, binding: Binding, source: Source, partition: int, records: Sequence[Record]) -> int:
         """Insert the rows of some records of one partition; how many."""
         rows: list[list[Any]] = []
-        bodies: list[tuple[list[Any], bytes | None, bytes | None]] = []
-        quick = self._quick(binding)
-        ttl = binding.retention.ttl_us
-        head = [0, source.number, partition]
+        bodies: list[tuple[int, bytes | None, bytes | None]] = []
+        quick, inline = self._quick(binding)
+        ttl, number = binding.retention.ttl_us, source.number
+        first = self.views.seq + 1
         for record in records:
+            at = record.timestamp
+            row = [first + len(rows), number, partition, record.offset, at, at + ttl if ttl else None]
             values = quick(record) if quick else None
             if values is not None:
-                row = [
-                    *head,
-                    record.offset,
-                    record.timestamp,
-                    record.timestamp + ttl if ttl else None,
-                    *values,
-                ]
+                row += values
+                if inline and len(record.payload) <= MAX_INLINE_BYTES:
+                    bodies.append((row[0], record.payload, None))
                 rows.append(row)
-                if quick.inline and len(record.payload) <= MAX_INLINE_BYTES:
-                    bodies.append((row, record.payload, None))
                 continue
             rules = self._rules(binding, record)
-            found = rules and self._read(binding, rules, partition, record)
-            if not rules or not found:
+            found = self._read(binding, rules, partition, record) if rules else None
+            if rules is None or found is None:
                 continue
             cells, document = found
-            row = [*head, record.offset, record.timestamp, record.timestamp + ttl if ttl else None, *cells]
-            rows.append(row)
             vector = vector_of(document, rules.vector)
             payload = record.payload if wants_payload(record, rules) else None
             if payload is not None or vector is not None:
-                bodies.append((row, payload, None if vector is None else unit_vector(vector)))
-            quick = self._quick(binding)
+                bodies.append((row[0], payload, None if vector is None else unit_vector(vector)))
+            rows.append(row + cells)
+            quick, inline = self._quick(binding)
         if rows:
             self._insert(binding.index, rows, bodies)
         for name, (count, why) in self._misfits.items():
@@ -284,20 +285,17 @@ class Projector:
         self._misfits = {}
         return len(rows)
 
-    def _quick(self, binding: Binding) -> "Quick | None":
-        """The short way for plain JSON records of the default projection, once its columns are known."""
+    def _quick(self, binding: Binding) -> tuple[Quick | None, bool]:
+        """(the short way of the default projection once its columns are known, does it keep payloads)"""
         rules = self._extractions.get(binding.default or "")
         layout = self._layouts.get((binding.index, rules.id)) if rules else None
-        if (
-            layout is None
-            or not layout.straight
-            or rules.keys is None
-            or rules.content_type not in ("json", "any", "raw")
-        ):
-            return None
+        if rules is None or layout is None or not layout.straight:
+            return None, False
+        if rules.keys is None or rules.content_type not in ("json", "any", "raw"):
+            return None, False
         if layout.quick is None:
-            layout.quick = Quick(rules.keys, layout.known, rules.vector[0], rules.inline)
-        return layout.quick
+            layout.quick = _quick(rules.keys, layout.known, rules.vector[0])
+        return layout.quick, rules.inline
 
     def _read(
         self, binding: Binding, rules: Extraction, partition: int, record: Record
@@ -388,22 +386,16 @@ class Projector:
     def _insert(self, index: str, rows: list[list[Any]], bodies: list[Any]) -> None:
         view = self.views.get(index)
         assert view is not None
-        for seq, row in enumerate(rows, self.views.tick(len(rows))):
-            row[0] = seq
+        self.views.tick(len(rows))
         width = 6 + view.width
         if len(rows[0]) < width:  # columns came while the batch was read
             for row in rows:
                 row.extend([None] * (width - len(row)))
-        names = [
-            "seq",
-            "source",
-            "partition",
-            '"offset"',
-            "at",
-            "expires",
-            *(f"c{n}" for n in range(view.width)),
-        ]
-        sql = f"INSERT INTO {view.table} ({', '.join(names)}) VALUES ({', '.join('?' * width)})"
+        names = "".join(f", c{slot}" for slot in range(view.width))
+        sql = (
+            f'INSERT INTO {view.table} (seq, source, partition, "offset", at, expires{names}) '
+            f"VALUES ({', '.join('?' * width)})"
+        )
         try:
             with self._db:
                 self._db.executemany(sql, rows)
@@ -411,8 +403,7 @@ class Projector:
             self._storable(view, rows)
             self._db.executemany(sql, rows)
         if bodies:
-            kept = [(row[0], payload, vector) for row, payload, vector in bodies]
-            self._db.executemany(f"INSERT INTO {view.bodies} VALUES (?, ?, ?)", kept)
+            self._db.executemany(f"INSERT INTO {view.bodies} VALUES (?, ?, ?)", bodies)
 
     def _storable(self, view: View, rows: list[list[Any]]) -> None:
         """Repair the rare cells that no SQLite cell can hold: integers beyond 64 bits, lone surrogates."""

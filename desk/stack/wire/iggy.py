@@ -112,12 +112,16 @@ def decode_records(frames: bytes, count: int, base: int, timestamp: int, start: 
     """The records of a stored batch whose offset is at least `start`. The frames were checked on the way in."""
     position = 0
     unpack = _FRAME.unpack_from
+    same: dict[bytes, dict[str, tuple[str, bytes]]] = {}  # messages of a batch often have the same headers
     for _ in range(count):
         message_id, delta, timestamp_delta, header_size, payload_size = unpack(frames, position)
         middle = position + FRAME_HEADER + payload_size
         offset = base + delta
         if offset >= start:
-            headers = decode_headers(frames[middle : middle + header_size]) if header_size else {}
+            block = frames[middle : middle + header_size]
+            headers = same.get(block)
+            if headers is None:
+                headers = same[block] = decode_headers(block)
             payload = frames[position + FRAME_HEADER : middle]
             yield Record(offset, timestamp + timestamp_delta, message_id, headers, payload)
         position = middle + header_size
