@@ -278,13 +278,14 @@ class FleetDesk:
 
     # -- the person at the desk
 
-    async def waiting(self) -> list[Prompt]:
+    def waiting(self) -> list[Prompt]:
         """The bills that wait for a decision; only the newest prompt of each."""
-        decided = await scan_json(self.laser.kv("decisions"))
         found: dict[str, Prompt] = {}
         for event in self.events():
-            if event["kind"] == "asked" and event["incident"] not in decided:
+            if event["kind"] == "asked":
                 found[event["incident"]] = Prompt(event["incident"], event["text"], event["hold"])
+            elif event["kind"] in ("approved", "declined", "undecided"):
+                found.pop(event["incident"], None)
         return list(found.values())
 
     async def approve(self, incident: str = "", by: str = "person") -> None:
@@ -301,6 +302,11 @@ class FleetDesk:
         if not any(e["kind"] == "asked" and e["incident"] == incident for e in self.events()):
             raise DeskError(f"Nothing about {incident} waits for a decision.")
         stored = await first(self.laser.kv("decisions"), incident, {"answer": answer, "by": by})
+        if not any(
+            e["kind"] in ("approved", "declined") and e["incident"] == incident for e in self.events()
+        ):
+            text = f"{stored['answer']} by {stored['by']}"
+            await self._events.emit(stored["answer"], incident=incident, by=stored["by"], text=text)
         conversation = contracts.conversation(incident)
         turns = await self.laser.assemble_context(conversation, topics=[LANE], last_n=100)
         prompts = [m.envelope for m in turns if m.envelope and m.envelope["kind"] == "command"]

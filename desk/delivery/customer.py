@@ -14,7 +14,6 @@ from desk.delivery.exceptions import CUSTOMER, DeliveryException
 from desk.delivery.fleet import Fleet, body_of, exception_of
 from desk.delivery.layout import INBOX, LANE, LANES, MEMORY_STREAM, MEMORY_TOPIC
 from desk.outside.sms import Sms
-from desk.outside.writer import make_writer
 from desk.runtime.process import Process
 from desk.runtime.saved import first, get_json, once, put_json
 
@@ -27,7 +26,6 @@ class Customer:
 
     def __init__(self, fleet: Fleet) -> None:
         self.f = fleet
-        self.writer = make_writer(fleet.me.settings)
         self.memory = fleet.laser.memory_on_topic(MEMORY_TOPIC, stream=MEMORY_STREAM)
         self.sms = Sms(self.gateway_is_down, self.deliver)
 
@@ -61,7 +59,7 @@ class Customer:
             place = self.f.places[stop]
             before = await self.delays_before(exc, place.customer)
             draft = messages.message(exc, place, arrival, before)
-            text = await self.writer.write(draft.facts, draft.template)
+            text = await self.f.write(draft)
             written.append({"stop": stop, "customer": place.customer, "text": text.text, "by": text.by,
                             "incident": exc.id})  # fmt: skip
         return written
@@ -112,6 +110,7 @@ async def main(me: Process) -> None:
     fleet = Fleet(me)
     customer = Customer(fleet)
     await me.laser.topic(INBOX).ensure(LANES)
+    await fleet.up()
     await me.serve(
         INBOX,
         customer.handle,

@@ -9,8 +9,10 @@ import laser_sdk as ls
 
 from desk.delivery import readers
 from desk.delivery.exceptions import DeliveryException
+from desk.delivery.messages import TASK, Draft
 from desk.delivery.planning.round import Round
 from desk.delivery.roads import load_places
+from desk.outside.writer import Text, make_writer
 from desk.runtime.process import Process
 from desk.runtime.saved import first, get_json
 
@@ -27,6 +29,7 @@ class Fleet:
         self.me, self.laser, self.name = me, me.laser, me.name
         self.day = me.spec.stream.removeprefix("fleet-")
         self.places = load_places()
+        self._writer = make_writer(me.settings, TASK)
         kv = me.laser.kv
         self.rounds, self.stops, self.exceptions, self.results = (
             kv("rounds"), kv("stops"), kv("exceptions"), kv("results"),
@@ -50,6 +53,17 @@ class Fleet:
         if not await readers.happened(self.laser, kind, incident, step):
             key = f"{incident}:{step}:{kind}" if step else f"{incident}:{kind}"
             await self.event(kind, incident=incident, step=step, key=key, **fields)
+
+    async def write(self, draft: Draft) -> Text:
+        """A text by whoever DESK_LLM names; an event when it had to be the template after all."""
+        text = await self._writer.write(draft.facts, draft.template)
+        if text.trouble:
+            await self.event("writer", text=f"{text.trouble}: the template is used")
+        return text
+
+    async def up(self) -> None:
+        """Say that this process is there, and who writes its texts."""
+        await self.me.up(f"{self.name} up (pid {self.me.pid}, LLM {self.me.settings.llm})")
 
     async def all_rounds(self) -> dict[str, Round]:
         """Every van's round as KV has it now."""

@@ -37,6 +37,8 @@ class History:
         """Incident -> van, for bills that will be wrong."""
         self.wishes: dict[str, Event] = {}
         """What people asked for and got no answer to yet."""
+        self.begun: set[str] = set()
+        """Wishes whose incident has begun."""
         self.due: set[str] = set()
         """Problems and orders on the log that are neither closed nor waiting for a person."""
         self.over = False
@@ -86,6 +88,8 @@ class History:
     def _on_incident(self, event: Event) -> None:
         incident, what, van = event["incident"], event["state"], event.get("van", "")
         self.incidents[incident] = event
+        if "wish" in event:
+            self.begun.add(event["wish"])
         if "planned" in event:
             self.played.add(event["planned"])
         if what in HALTING:

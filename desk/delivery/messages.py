@@ -11,6 +11,14 @@ from desk.delivery.roads import Place
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
+TASK = (
+    "You write for a delivery firm: {facts}. Write plain text, polite and short, nothing beyond the facts in the plain "
+    "version below. Keep names, times and the sentence about earlier delays exactly as they are.\n\n"
+    "The plain version to improve on: {template}"
+)
+"""What a model is asked."""
+
+
 @dataclass(frozen=True)
 class Draft:
     """A text to be written: facts for a model, and a template that is always good enough."""
@@ -28,8 +36,7 @@ def summary(exc: DeliveryException, drops: int, places: Mapping[str, Place]) -> 
         "removed": f"{exc.van} is taken off the road: {drops} drops need another van.",
         "missed": f"Nobody home at {where}, attempt {exc.attempt}: the parcel is still on {exc.van}.",
     }[exc.kind]
-    facts = f"{exc.kind} at {time_of_day(exc.minute)}, {exc.van}, {drops} drops left. {where}".strip()
-    return Draft(facts, template)
+    return Draft(f"one line for the people at the desk, about {time_of_day(exc.minute)}", template)
 
 
 def message(exc: DeliveryException, place: Place, arrival: float | None, before: int) -> Draft:
@@ -54,7 +61,7 @@ def message(exc: DeliveryException, place: Place, arrival: float | None, before:
             f"Sorry, this is the {nth(before + 1)} time we've been late to you, and we've flagged it."
         )
     template = " ".join(sentences)
-    return Draft(f"A message of a delivery firm to {place.name}. {template}", template)
+    return Draft(f"a text message to the customer {place.name}", template)
 
 
 def nth(number: int) -> str:

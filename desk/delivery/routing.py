@@ -16,7 +16,6 @@ from desk.delivery.layout import INBOX, LANE, LANES
 from desk.delivery.planning import changes
 from desk.delivery.planning.round import Round, arrivals
 from desk.delivery.roads import load_legs
-from desk.outside.writer import make_writer
 from desk.runtime.process import Process
 from desk.runtime.saved import compare_and_swap, first, get_json
 
@@ -27,7 +26,6 @@ class Routing:
     def __init__(self, fleet: Fleet) -> None:
         self.f = fleet
         self.metres = load_legs().metres
-        self.writer = make_writer(fleet.me.settings)
 
     async def handle(self, ctx: ls.AgentCtx, message: ls.AgentMessage) -> None:
         """Do the step this message asks for, unless its result is saved; answer with the saved result."""
@@ -45,7 +43,7 @@ class Routing:
         """One line that says what has happened."""
         rounds = await self.f.all_rounds()
         draft = messages.summary(exc, len(rounds[exc.van].drops), self.f.places)
-        text = await self.writer.write(draft.facts, draft.template)
+        text = await self.f.write(draft)
         return {"van": exc.van, "text": text.text, "by": text.by}
 
     async def replan(self, exc: DeliveryException, step: str) -> dict[str, Any]:
@@ -134,6 +132,7 @@ class Routing:
 async def main(me: Process) -> None:
     fleet = Fleet(me)
     await me.laser.topic(INBOX).ensure(LANES)
+    await fleet.up()
     await me.serve(
         INBOX,
         Routing(fleet).handle,

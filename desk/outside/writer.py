@@ -11,11 +11,12 @@ from typing import Protocol
 
 from desk.settings import Settings
 
-_TASK = (
+TASK = (
     "You write for the support desk of a shop. Write the reply to the customer: at most 80 words, plain text, "
     "polite, no promises beyond the facts. Keep amounts, order numbers and [citations] exactly as they are.\n\n"
     "Facts: {facts}\n\nA plain version to improve on: {template}"
 )
+"""What a model is told unless the desk says otherwise."""
 _LONGEST = 2_000
 """A text is cut at this many characters."""
 
@@ -41,19 +42,22 @@ class Writer(Protocol):
         ...
 
 
-def make_writer(settings: Settings) -> Writer:
-    """The writer DESK_LLM names. Raises WriterError when it has no program or no key."""
+def make_writer(settings: Settings, task: str = TASK) -> Writer:
+    """The writer DESK_LLM names; `task` tells a model what to do with {facts} and {template}.
+
+    Raises WriterError when it has no program or no key.
+    """
     if settings.llm == "claude":
         program = shutil.which("claude")
         if program is None:
             raise WriterError(
                 "DESK_LLM=claude needs the program claude on PATH: install it, or use DESK_LLM=mock."
             )
-        return _Model("claude", settings.llm_timeout, _ask_program(program))
+        return _Model("claude", settings.llm_timeout, _ask_program(program), task)
     if settings.llm == "api":
         if not settings.api_key:
             raise WriterError("DESK_LLM=api needs ANTHROPIC_API_KEY: set it, or use DESK_LLM=mock.")
-        return _Model("api", settings.llm_timeout, _ask_api(settings))
+        return _Model("api", settings.llm_timeout, _ask_api(settings), task)
     return _Mock()
 
 
@@ -71,13 +75,14 @@ class _Ask(Protocol):
 class _Model:
     """A model with a deadline in seconds, and the template behind it."""
 
-    def __init__(self, name: str, timeout: float, ask: _Ask) -> None:
+    def __init__(self, name: str, timeout: float, ask: _Ask, task: str) -> None:
         self._name = name
+        self._task = task
         self._timeout = timeout
         self._ask = ask
 
     async def write(self, facts: str, template: str) -> Text:
-        prompt = _TASK.format(facts=facts, template=template)
+        prompt = self._task.format(facts=facts, template=template)
         try:
             text = (await asyncio.wait_for(self._ask(prompt), self._timeout)).strip()
         except TimeoutError:

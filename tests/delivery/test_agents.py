@@ -148,7 +148,7 @@ async def test_approved_while_invoice_is_away_there_is_one_prompt_one_dispute_an
             (e["kind"], e["by"]) for e in fleet.events(asked["incident"]) if e["kind"] in ("disputed", "paid")
         ]
         assert ends == [("disputed", "Ada")]
-        assert await fleet.laser.forks() == [] and await fleet.waiting() == []
+        assert await fleet.laser.forks() == [] and fleet.waiting() == []
         await all_hold(fleet)
 
 
@@ -157,7 +157,7 @@ async def test_a_prompt_says_what_a_person_needs_and_the_first_answer_stands(tmp
         with pytest.raises(DeskError, match="waits for a decision"):
             await fleet.approve()
         await fleet.until("asked", timeout=LONG)
-        (prompt,) = await fleet.waiting()
+        (prompt,) = fleet.waiting()
         assert "van-1 is billed 8 drops and the log shows 6" in prompt.text
         assert "km and the log shows" in prompt.text and prompt.hold == 2 * 640 + 6 * 115
         assert "the log's totals match the bill" in prompt.text

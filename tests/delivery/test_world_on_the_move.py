@@ -28,9 +28,8 @@ async def test_five_at_once_two_on_one_van_one_on_a_parked_van_and_the_last_stay
         await all_hold(fleet)
         texts = [e["text"] for e in fleet.events() if e["kind"] in ("moot", "step")]
         assert "van-2 is parked: road closure changes nothing" in texts
-        assert "van-1 is the last van driving and cannot be parked: it stays on the road." in texts
-        parked = {e["van"] for e in fleet.events() if e["kind"] == "van_parked"}
-        assert parked == {"van-2", "van-3"}
+        assert sum("is the last van driving and cannot be parked" in text for text in texts) == 1
+        assert sum(e["kind"] == "van_parked" for e in fleet.events()) == 2
 
 
 async def test_a_second_failed_attempt_goes_back_to_the_depot_and_is_reported(tmp_path):
