@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ _STILL = (
 async def kept(support: SupportDesk, namespace: str) -> Sheet:
     """Every key of a namespace ("checkpoints", "ledger", "decisions", …) with its value."""
     entries = await _all(support, namespace)
-    rows = [(key, readable(value)) for key, value in sorted(entries.items())]
+    rows = [(key, readable(value)) for key, value in sorted(entries.items(), key=_in_order)]
     return Sheet(pd.DataFrame(rows, columns=["key", "value"]).set_index("key"))
 
 
@@ -34,6 +35,11 @@ async def offsets(support: SupportDesk, agent: str) -> Sheet:
     rows = [(agent, o.stored, o.head, o.head - o.stored) for o in now if o.stored is not None]
     columns = ["group", "acknowledged up to", "newest", "not acknowledged yet"]
     return Sheet(pd.DataFrame(rows, columns=columns).set_index("group"))
+
+
+def _in_order(entry: tuple[str, bytes]) -> list[tuple[int, str]]:
+    """t-2 before t-11."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", entry[0])]
 
 
 def readable(value: bytes) -> str:

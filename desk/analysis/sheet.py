@@ -61,6 +61,10 @@ class Sheet:
     line: int | None = None
     """Number of the row that is a remark between the others, if there is one."""
 
+    def __add__(self, other: "Sheet") -> "Sheet":
+        """The rows of both, the other's below."""
+        return Sheet(pd.concat([self.table, other.table]), {**other.shown, **self.shown})
+
     def __repr__(self) -> str:
         return self.table.to_string(max_colwidth=90) if len(self.table) else NOTHING
 

@@ -58,16 +58,19 @@ def of_ticket(events: Iterable[Event], ticket: str) -> list[Event]:
 
 
 def causes_first(story: list[Event]) -> list[Event]:
-    """The same events with each `handoff` before what came of it.
+    """The same events with each `handoff` right after what its writer did before it in the same work.
 
-    An agent sends the work on and then writes that it did; the next agent can be quicker to write.
+    An agent sends the work on and then writes that it did; the next agent can be quicker to write, and then the log
+    has the effect before its cause.
     """
-    ordered = list(story)
-    for event in [e for e in story if e["kind"] == "handoff" and e.get("state")]:
-        here = ordered.index(event)
-        effect = next((i for i in range(here) if ordered[i].get("step") == event["state"]), None)
-        if effect is not None:
-            ordered.insert(effect, ordered.pop(here))
+    ordered: list[Event] = []
+    for event in story:
+        here = len(ordered)
+        if event["kind"] == "handoff":
+            mine = (event.get("pid"), event.get("step"))
+            before = (i for i, e in enumerate(ordered, 1) if (e.get("pid"), e.get("step")) == mine)
+            here = max(before, default=here)
+        ordered.insert(here, event)
     return ordered
 
 

@@ -45,6 +45,11 @@ class Timeline:
         return cls(ticket, tuple(distinct(of_ticket(events, ticket))))
 
     @property
+    def deaths(self) -> int:
+        """How many deaths hit the ticket."""
+        return sum(event["kind"] in DEATHS for event in self.events)
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row an event: process, event (its kind), text. A death is a row like any other."""
         rows = [(who(e), e["kind"], plain(e.get("text"))) for e in self.events]

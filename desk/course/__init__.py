@@ -1,5 +1,6 @@
 """What a lesson imports: start a desk, show its panels and its code, read the log, check an answer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from desk import panels as panel
@@ -19,6 +20,7 @@ __all__ = [
     "check",
     "counts",
     "kept",
+    "most_hit",
     "offsets",
     "panel",
     "recovery_plot",
@@ -34,6 +36,11 @@ __all__ = [
 def timeline(desk: Any, ticket: str) -> Timeline:
     """What happened to a ticket, from the log alone. Shown as a table; `.plot()` draws it."""
     return Timeline.of(desk.events(), ticket)
+
+
+def most_hit(desk: Any, tickets: Sequence[str]) -> str:
+    """The ticket that most deaths hit; the first of them if several were hit as often."""
+    return max(tickets, key=lambda ticket: timeline(desk, ticket).deaths)
 
 
 def recovery_plot(desk: Any) -> Picture:

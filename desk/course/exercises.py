@@ -37,6 +37,18 @@ EXERCISES: Mapping[str, Exercise] = {
         why="A cursor knows where it stopped; a new one starts at the beginning, and nothing was taken away.",
         hint="Poll the old cursor: it goes on where it stopped. Then call hello.replay() and poll that one.",
     ),
+    "1.1": Exercise(
+        asks="Who decides about a refund above the limit?",
+        right="manager",
+        why="The rule knows its own limit: above it this desk refuses and names who may decide.",
+        hint="Look at the text of the policy row: timeline(support, it).",
+    ),
+    "1.2": Exercise(
+        asks="You declined first and approved second: is the refund paid, True or False?",
+        right=False,
+        why="The first answer is stored, and whoever comes later finds it there; two people cannot both decide.",
+        hint="Count: counts(support, it). Which of your two answers is in the timeline?",
+    ),
     "2.1": Exercise(
         asks="How many lookups were made for this ticket?",
         right=2,
@@ -48,6 +60,24 @@ EXERCISES: Mapping[str, Exercise] = {
         right=0,
         why="There is a bookmark, so the next process replays: it looks up again, but whoever replays does not hold.",
         hint="In the upper half of resolve, after the bookmark is found, is there a call of hold?",
+    ),
+    "3.1": Exercise(
+        asks="How many payments too many does the worst row have?",
+        right=2,
+        why="Without note and key every death costs a payment, wherever it comes.",
+        hint="A row has two tickets, so two payments are right. Which row is furthest above two?",
+    ),
+    "3.2": Exercise(
+        asks="How often is the bank asked for this ticket?",
+        right=1,
+        why="The note says done, so the next process has no reason to go to the bank.",
+        hint="Run it with kill='billing' and at='closed', then look at counts(support, it).",
+    ),
+    "4.1": Exercise(
+        asks="However often the ticket is hit, how often is its person asked?",
+        right=1,
+        why="The question has a key derived from the ticket, so asking again is the same question.",
+        hint="counts(support, it) counts questions by their key.",
     ),
 }
 """By notebook and number: "2.1" is the first exercise of notebook 02."""

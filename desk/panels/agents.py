@@ -45,18 +45,18 @@ class AgentsPanel(Panel):
         self._monkey_says = Line()
         super().__init__("Agents", [self._row, row([self._monkey, self._monkey_says])])
         Press(self._monkey, self._switch_chaos, self.problem)
-        desk.supervisor.listen(lambda _state: self.refresh())
-        self.refresh()
+        desk.supervisor.listen(self.show)
+        for state in desk.processes.values():
+            self.show(state)
 
-    def refresh(self) -> None:
-        """Show what the supervisor knows now."""
-        for agent, state in self._desk.processes.items():
-            if agent == STACK:
-                continue
-            if agent not in self._cards:
-                self._cards[agent] = AgentCard(self._desk, agent, self)
-                self._row.children = [*self._row.children, self._cards[agent].box]
-            self._cards[agent].show(state)
+    def show(self, state: ProcessState) -> None:
+        """Bring one process's card up to date."""
+        if state.name == STACK:
+            return
+        if state.name not in self._cards:
+            self._cards[state.name] = AgentCard(self._desk, state.name, self)
+            self._row.children = [*self._row.children, self._cards[state.name].box]
+        self._cards[state.name].show(state)
 
     async def _switch_chaos(self) -> None:
         await self._desk.chaos(not self._chaos)

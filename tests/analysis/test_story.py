@@ -44,6 +44,16 @@ def test_a_handoff_comes_before_what_came_of_it_whoever_wrote_first():
     assert story[:4] == ["opened", "triage", "handoff", "looking_up"]
 
 
+def test_two_handoffs_stand_together_though_the_first_was_taken_up_in_between():
+    events = [
+        event(1, "triage", "triage", 10, "t-1"),
+        event(2, "handoff", "triage", 10, "t-1", state=WORK),
+        event(3, "looking_up", "resolver", 20, WORK),
+        event(4, "handoff", "triage", 10, "t-1", state="t-1:resolve-2"),
+    ]
+    assert kinds(of_ticket(events, "t-1")) == ["triage", "handoff", "handoff", "looking_up"]
+
+
 def test_an_event_written_again_after_a_kill_is_read_once():
     events = killed_in_the_hold()
     assert distinct([*events, events[3]]) == events
