@@ -78,6 +78,18 @@ def test_listing_filters_add_up(views):
     ]
 
 
+def test_a_graph_projection_is_recorded_and_makes_no_rows(views):
+    schema = {"nodes": [{"label": "van", "value_pointer": "/van"}]}
+    body = {"id": "g.v1", "name": "g", "version": 1, "kind": 1, "content_type": "json", "extraction": {"fields": []}}
+    assert views.control({"RegisterGraph": {**body, "entity_schema": schema}}) == "ok"
+    views.bind(default="g.v1")
+    views.publish({"van": "v1"})
+    (info,) = views.bench.plain(agdx.LIST_PROJECTIONS, {"v": 1})["Ok"]["Projections"]
+    assert info["projection"]["entity_schema"] == schema and info["bindings"][0]["index"] == INDEX
+    assert views.control({"DropGraph": "g.v1"}) == "ok"
+    assert views.bench.plain(agdx.LIST_PROJECTIONS, {"v": 1})["Ok"]["Projections"] == []
+
+
 async def test_every_command_is_a_stamped_record_of_the_control_topic(views):
     views.project("a")
     views.bind()
@@ -114,7 +126,7 @@ def test_operator_commands_are_forbidden(views, name):
         ("nothing", "invalid_argument"),
         ({"A": 1, "B": 2}, "invalid_argument"),
         ({"Unheard": 1}, "unsupported"),
-        ({"RegisterGraph": {}}, "unsupported"),
+        ({"RegisterGraph": {}}, "invalid_argument"),
         ({"RegisterProjection": {"id": "x"}}, "invalid_argument"),
         ({"DropProjection": 5}, "invalid_argument"),
         ({"ApplyBinding": {"source": {"stream": "s"}, "index": "i"}}, "invalid_argument"),

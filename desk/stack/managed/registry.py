@@ -239,6 +239,8 @@ class Registry(Surface):
     _commands: ClassVar[Mapping[str, Apply]] = {
         "RegisterProjection": _register_projection,
         "DropProjection": _drop_projection,
+        "RegisterGraph": _register_projection,  # recorded for discovery; its plan is not run
+        "DropGraph": _drop_projection,
         "ApplyBinding": _apply_binding,
         "RemoveBinding": _remove_binding,
         "RegisterSchema": _register_schema,
