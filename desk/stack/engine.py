@@ -1,9 +1,8 @@
 """One request = one transaction: append, folds, outcome, then the reply."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import apsw
 
@@ -20,6 +19,7 @@ from desk.stack.wire.iggy import Record, decode_records
 SCHEMAS = (topology.SCHEMA,)
 
 Body = bytes | Sequence[bytes]
+Answer = TypeVar("Answer")
 _READS = {**system.READS, **catalog.READS, **messages.READS, **membership.READS}
 _WRITES = {**catalog.WRITES, **messages.WRITES, **membership.WRITES}
 
@@ -92,8 +92,7 @@ class Engine:
         if code >= AGDX:
             return self._managed(session, code, body)
         if write := _WRITES.get(code):
-            with self._changing():
-                return write(self.broker, session, body)
+            return self._change(write, self.broker, session, body)
         if read := _READS.get(code):
             # a poll that commits opens a transaction of its own
             try:
@@ -112,8 +111,7 @@ class Engine:
             raise Refused(Status.INVALID_COMMAND)
         caller = Caller(session.number, session.user or 0, session.address)
         if code in self.managed.MUTATIONS:
-            with self._changing():
-                return self.managed.handle(code, body, caller)
+            return self._change(self.managed.handle, code, body, caller)
         return self.managed.handle(code, body, caller)
 
     def _fold(self, stream: str, topic: str, partition: int, batch: Stored) -> None:
@@ -124,12 +122,12 @@ class Engine:
         records = list(decode_records(batch.frames, batch.count, batch.base, batch.timestamp))
         managed.appended(stream, topic, partition, records)
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _change(self, work: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Call `work` in a transaction; when that fails memory follows the file back."""
         before = self.store.db.total_changes()
         try:
             with self.store.transaction():
-                yield
+                return work(*arguments)
         except Refused:
             if self.store.db.total_changes() != before:
                 self.reload()
@@ -168,5 +166,4 @@ class Engine:
         self.broker.groups.expire_handoffs(now)
         due = retention.due(self.store.db, (topic for _, topic in self.broker.topology.topics()))
         if due:
-            with self._changing():
-                retention.sweep(self.store.db, due)
+            self._change(retention.sweep, self.store.db, due)

@@ -6,8 +6,7 @@ power may lose the last commits; the file stays whole.
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
@@ -58,6 +57,41 @@ def explain(error: apsw.Error, folder: Path) -> StoreError:
     return StoreError(f"The data in {folder} cannot be used: {error}.")
 
 
+class Transaction:
+    """Commits, or rolls back on any exception and lets it go on to the caller.
+
+    A failure of the file itself arrives as StoreError. A class of its own and not a generator: every publish
+    passes through here.
+    """
+
+    __slots__ = ("_db", "_folder")
+
+    def __init__(self, folder: Path, db: apsw.Connection) -> None:
+        self._folder = folder
+        self._db = db
+
+    def __enter__(self) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except FILE_ERRORS as error:
+            raise explain(error, self._folder) from error
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        db = self._db
+        if error is None:
+            try:
+                db.execute("COMMIT")
+                return
+            except apsw.Error as failure:
+                error = failure
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        if isinstance(error, FILE_ERRORS):
+            raise explain(error, self._folder) from error
+        if kind is None:
+            raise error
+
+
 class Store:
     """The open data file of one folder. `db` is the only writer and belongs to the event-loop thread."""
 
@@ -67,6 +101,7 @@ class Store:
         self.db = db
         self._lock = lock
         self._closed = False
+        self._transaction = Transaction(folder, db)
         self._checkpointer = Checkpointer(self.path, db)
 
     @classmethod
@@ -96,23 +131,9 @@ class Store:
             raise explain(error, folder) from error
         return cls(folder, db, lock)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE .. COMMIT; any exception rolls back and goes on to the caller.
-
-        A failure of the file itself arrives as StoreError.
-        """
-        db = self.db
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            yield
-            db.execute("COMMIT")
-        except BaseException as error:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            if isinstance(error, FILE_ERRORS):
-                raise explain(error, self.folder) from error
-            raise
+    def transaction(self) -> "Transaction":
+        """`with store.transaction():` is BEGIN IMMEDIATE .. COMMIT; transactions do not nest."""
+        return self._transaction
 
     def reader(self) -> apsw.Connection:
         """A new read-only connection for one other thread; the caller closes it."""
