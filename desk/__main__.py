@@ -3,9 +3,10 @@
 import argparse
 import sys
 
+from desk.analysis import command as rewind
 from desk.control import day, demo, reset
 
-COMMANDS = (demo, day, reset)
+COMMANDS = (demo, day, rewind, reset)
 
 
 def main() -> int:

@@ -23,6 +23,14 @@ OF_AGENT = {
     "invoice": GREEN,
 }
 
+VANS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "#882255", "#555555")
+"""van-1 to van-8. On a map a van also carries its number."""
+
+
+def colour_of_van(van: str) -> str:
+    """Hex colour of a van such as "van-3"."""
+    return VANS[(int(van.rpartition("-")[2]) - 1) % len(VANS)]
+
 
 def colour_of(agent: str | None) -> str:
     """Hex colour of an agent (or of the person at the desk); grey for whoever is not one of them."""

@@ -1,0 +1,134 @@
+"""Where every van was, on the streets: trails up to a minute, and each stop by its state."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import cos, dist, radians
+
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from desk.analysis.frames import Frame, Spot
+from desk.analysis.palette import GREY, INK, colour_of_van
+from desk.analysis.picture import Picture, canvas, captioned
+from desk.analysis.streets import places, roads, streets
+from desk.delivery.clock import time_of_day
+from desk.delivery.roads import DEPOT, Point
+
+STOPS = {
+    "delivered": ("o", INK, INK),
+    "failed": ("X", "white", INK),
+    "returned": ("v", "white", INK),
+    "ordered": ("o", "white", INK),
+    "": ("o", "#D9D9D9", "#D9D9D9"),
+}
+"""State of a stop -> marker, face, edge. Not by colour: colours are the vans'."""
+_HIGH = 8.2  # inches
+_MARGIN = 0.004  # degrees around the places
+
+
+def whereabouts(frames: Sequence[Frame], minute: int | None = None) -> Picture:
+    """The map at the end of a demo minute, the last one unless given. Raises IndexError for a minute of no frame."""
+    frame = frames[-1 if minute is None else minute]
+    figure, axes = canvas(*map_size())
+    ground(axes)
+    for van in frame.vans:
+        path = trail(frames[: frame.minute + 1], van)
+        axes.plot(*zip(*path, strict=True), color=colour_of_van(van), linewidth=2.4, alpha=0.75, zorder=3)
+    for state in STOPS:
+        mark_stops(axes, frame, state)
+    for van, spot in frame.vans.items():
+        mark_van(axes, van, spot)
+    made, failed = sum(frame.delivered.values()), sum(frame.failed.values())
+    words = f"{time_of_day(frame.minute)}: {made} drops made (black)" + (
+        f", {failed} failed" if failed else ""
+    )
+    return captioned(figure, f"{words}.")
+
+
+def map_size() -> tuple[float, float]:
+    """Inches of a map that keeps the city's shape."""
+    west, east, south, north = bounds()
+    return _HIGH * (east - west) * cos(radians((south + north) / 2)) / (north - south), _HIGH
+
+
+def bounds() -> tuple[float, float, float, float]:
+    """West, east, south and north of all places, with a margin. Degrees."""
+    lons, lats = [p.lon for p in places().values()], [p.lat for p in places().values()]
+    return min(lons) - _MARGIN, max(lons) + _MARGIN, min(lats) - _MARGIN, max(lats) + _MARGIN
+
+
+def ground(axes: Axes) -> None:
+    """The streets, the depot, and nothing around them."""
+    west, east, south, north = bounds()
+    axes.add_collection(LineCollection(list(streets()), colors="#CFCFCF", linewidths=0.9, zorder=1))
+    axes.set_xlim(west, east)
+    axes.set_ylim(south, north)
+    axes.set_aspect(1 / cos(radians((south + north) / 2)))
+    axes.set_axis_off()
+    depot = places()[DEPOT]
+    axes.plot(depot.lon, depot.lat, marker="s", color=INK, markersize=9, zorder=4)
+    axes.annotate(
+        "depot", (depot.lon, depot.lat), xytext=(-10, 4), textcoords="offset points", ha="right", zorder=4
+    )
+    axes.text(
+        1, 0, f"Roads {roads().attribution}", transform=axes.transAxes, ha="right", fontsize=7, color=GREY
+    )
+
+
+def trail(frames: Sequence[Frame], van: str) -> list[Point]:
+    """The road a van has driven: the legs between the places it reached, and the piece of the leg it is on."""
+    path: list[Point] = []
+    at = to = ""
+    spot = None
+    for frame in frames:
+        spot = frame.vans.get(van)
+        if spot is None:
+            continue
+        if at and spot.at != at:
+            path += roads().path(at, spot.at)
+        to = (
+            spot.to if spot.at != at or spot.to else to
+        )  # who stands still was driving to where it drove before
+        at = spot.at
+    if spot is None:
+        return path
+    if spot.status in ("driving", "stopped", "parked") and to not in ("", at):
+        path += piece(roads().path(at, to), (spot.lon, spot.lat))
+    return [*path, (spot.lon, spot.lat)]
+
+
+def piece(path: Sequence[Point], here: Point) -> Sequence[Point]:
+    """The points of a path that lie before this point of it."""
+    off = [_beside(u, v, here) for u, v in pairwise(path)]
+    return path[: off.index(min(off)) + 1] if off else path
+
+
+def _beside(u: Point, v: Point, here: Point) -> float:
+    """How far a point is from a straight piece of road: how much longer the way over it is. Degrees."""
+    return dist(u, here) + dist(here, v) - dist(u, v)
+
+
+def mark_stops(axes: Axes, frame: Frame, state: str) -> None:
+    """Every stop that is in this state ("" for nothing has happened there)."""
+    marker, face, edge = STOPS[state]
+    there = [p for p in places().values() if p.id != DEPOT and frame.stops.get(p.id, "") == state]
+    axes.plot(
+        [p.lon for p in there], [p.lat for p in there], linestyle="", marker=marker, markersize=6.5,
+        markerfacecolor=face, markeredgecolor=edge, markeredgewidth=1.2, zorder=4,
+    )  # fmt: skip
+
+
+def mark_van(axes: Axes, van: str, spot: Spot) -> None:
+    """A van by its number; one that stands still off the road is crossed out."""
+    off = spot.status in ("stopped", "parked")
+    axes.annotate(
+        van.rpartition("-")[2], (spot.lon, spot.lat), ha="center", va="center", color="white",
+        fontsize=12, fontweight="bold", zorder=7,
+        bbox={"boxstyle": "circle,pad=0.28", "facecolor": colour_of_van(van), "edgecolor": GREY if off else "white",
+              "linewidth": 1.5},
+    )  # fmt: skip
+    if off:
+        axes.annotate(
+            spot.status, (spot.lon, spot.lat), xytext=(14, -4), textcoords="offset points", fontsize=10,
+            fontweight="bold", zorder=7,
+        )  # fmt: skip

@@ -1,0 +1,109 @@
+"""Rewind: what a frame holds, and that nothing but the records goes into it."""
+
+from collections import Counter
+
+import pytest
+
+from desk.analysis.frames import Fold, table
+from desk.analysis.recovery import recoveries
+from desk.analysis.spans import recovering, spans
+from desk.analysis.whereabouts import piece, trail
+from tests.analysis.tuesday import records, tuesday
+
+
+def at(van: str, minute: float, **fields):
+    """A position report."""
+    base = {"lon": 144.9, "lat": -37.8, "status": "driving", "metres": 0.0, "at": "depot", "stop": "s-01"}
+    return {"van": van, "minute": minute, **base, **fields}
+
+
+def test_a_van_is_where_its_last_report_of_the_minute_put_it():
+    fold = Fold()
+    fold.positions([at("van-1", 3.1, metres=1.0), at("van-1", 3.9, metres=2.0), at("van-1", 4.0, metres=3.0)])
+    frames = fold.frames()
+    assert [frame.vans["van-1"].metres if frame.vans else None for frame in frames] == [None] * 3 + [2.0, 3.0]
+
+
+def test_a_minute_without_a_report_keeps_the_last_one():
+    fold = Fold()
+    fold.positions([at("van-1", 0.0, metres=1.0), at("van-2", 2.0)])
+    assert [list(frame.vans) for frame in fold.frames()] == [["van-1"], ["van-1"], ["van-1", "van-2"]]
+
+
+def test_memory_grows_with_frames_and_not_with_records():
+    fold = Fold()
+    for lap in range(50):
+        fold.positions(at("van-1", minute / 100, metres=float(lap)) for minute in range(1000))
+    assert sum(len(spots) for spots in fold.spots.values()) == 10
+
+
+def test_an_event_without_a_demo_clock_belongs_to_the_last_minute_named_before_it():
+    fold = Fold()
+    fold.happenings(
+        [
+            {"id": "a", "kind": "agent_up", "agent": "customer"},
+            {"id": "b", "kind": "order", "agent": "simulator", "stop": "s-01", "minute": 7.9},
+            {"id": "c", "kind": "killed", "agent": "customer"},
+            {"id": "b", "kind": "order", "agent": "simulator", "stop": "s-01", "minute": 7.9},
+        ]
+    )
+    assert [(e["id"], e["minute"]) for e in fold.events] == [("a", 0.0), ("b", 7.9), ("c", 7.9)]
+    assert fold.frames()[7].agents == {"customer": "down"}
+    assert fold.frames()[7].stops == {"s-01": "ordered"}
+
+
+def test_the_frames_of_a_day_end_as_the_log_counts_it():
+    last, events = tuesday().minutes[-1], records()["events"]
+    for kind, counted in (("delivered", last.delivered), ("failed", last.failed)):
+        raw = Counter(e["van"] for e in events if e["kind"] == kind)
+        assert {van: n for van, n in counted.items() if n} == dict(raw)
+    driven = {p["van"]: p["metres"] for p in records()["positions"]}
+    assert {van: spot.metres for van, spot in last.vans.items()} == driven
+    assert not last.open
+    assert last.minute == int(max(p["minute"] for p in records()["positions"]))
+
+
+def test_the_same_from_batches_of_any_size():
+    fold = Fold()
+    for name, take in (("positions", fold.positions), ("events", fold.happenings)):
+        rows = records()[name]
+        for start in range(0, len(rows), 7):
+            take(rows[start : start + 7])
+    assert fold.frames() == list(tuesday().minutes)
+
+
+def test_tables_have_a_row_a_minute_and_van_and_a_row_an_event():
+    rewind = tuesday()
+    assert len(rewind.frames) == sum(len(frame.vans) for frame in rewind.minutes)
+    assert len(rewind.events) == len({e["id"] for e in records()["events"]})
+    assert table([]).empty
+
+
+def test_an_agent_holds_a_step_until_it_is_done_or_the_agent_is_dead():
+    found = spans(records()["events"])
+    done = {e["id"] for e in records()["events"] if e["kind"] == "step"}
+    assert Counter(s.end for s in found.steps) == {"done": len(done), "killed": 1, "parked": 1}
+    killed = next(s for s in found.steps if s.end == "killed")
+    after = [s for s in found.steps if (s.incident, s.step) == (killed.incident, killed.step) and s != killed]
+    assert [(s.agent, s.end) for s in after] == [(killed.agent, "done")]
+    assert [m.kind for m in found.marks if m.agent == killed.agent] == ["killed", "replay"]
+
+
+def test_recovery_is_from_the_death_to_the_same_step_in_the_next_process():
+    rows = recoveries(recovering(records()["events"]))
+    assert list(rows["agent"]) == ["routing-2"]
+    assert 0 < rows["up"].iloc[0] < rows["working"].iloc[0] < 5
+
+
+def test_a_trail_follows_the_road():
+    path = trail(tuesday().minutes, "van-1")
+    assert len(path) > 60
+    assert all(
+        abs(a - c) < 0.02 and abs(b - d) < 0.02 for (a, b), (c, d) in zip(path, path[1:], strict=False)
+    )
+    assert piece([(0, 0), (1, 0), (2, 0)], (1.5, 0)) == [(0, 0), (1, 0)]
+
+
+def test_a_minute_that_is_no_frame():
+    with pytest.raises(IndexError):
+        tuesday().map(9999)
