@@ -12,11 +12,11 @@ from desk.stack.managed.hello import RESOURCE_ID
 from desk.stack.managed.surface import Context, PlainHandler, Request, Surface, SurfaceError
 from desk.stack.query.compile import BINARY, Page, Statement, compiled
 from desk.stack.query.executions import Execution, Executions
+from desk.stack.query.indexer import Indexer
 from desk.stack.query.pages import Cursor, digest, encode_rows, fields
 from desk.stack.query.relation import Snapshot
 from desk.stack.query.request import checked, invalid
 from desk.stack.query.runner import Runner, Stopped
-from desk.stack.query.views import View
 from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.agdx import Feature
@@ -25,8 +25,6 @@ from desk.stack.wire.shape import ID16, MAP, TEXT, U32, U64, Shape
 ENGINE = {"name": "sqlite", "version": apsw.sqlite_lib_version()}
 MAX_PAGE_BYTES = 32 << 20  # a page of payloads ends early here
 MAX_REPLY_BYTES = agdx.MAX_FRAME_BYTES - (1 << 20)
-INDEX_ROWS = 100_000  # up to this size a view gets an SQL index for the first exact match on a field
-MAX_INDEXES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,7 @@ class Queries(Surface):
         super().__init__(store, log)
         self.runner = Runner(store.reader)
         self._executions = Executions()
+        self._indexer = Indexer(store)
 
     def query_block(self) -> Mapping[str, Any]:
         return {
@@ -161,23 +160,10 @@ class Queries(Surface):
             raise SurfaceError({"ExpiredSnapshot": {"snapshot_id": cursor.upto}})
         if cursor.upto > registry.views.seq:
             raise invalid("the cursor is not one this stack gave")
-        view = self._indexed(query, view, context)
+        self._indexer.want(registry.views, view, [key["field"] for key in query.get("by_key") or ()])
+        view = registry.views.get(name) or view
         gaps, expiring = registry.projector.gaps(view), registry.projector.expiring(view)
         return Snapshot(view, upto, cursor.now_us, tuple(layers), tuple(gaps), expiring)
-
-    def _indexed(self, query: Request, view: View, context: Context) -> View:
-        """An exact match on a field makes it worth an SQL index, unless making one now would hold up the loop."""
-        views = context.surface("registry").views
-        for key in query.get("by_key") or ():
-            column = view.columns.get(key["field"])
-            if column is None or column.indexed or column.slot is None or column.kind is None:
-                continue
-            made = sum(c.indexed for c in view.columns.values())
-            span = self.store.db.execute(f"SELECT max(seq) - min(seq) FROM {view.table}").get or 0
-            if made < MAX_INDEXES and span < INDEX_ROWS:
-                with self.store.transaction():
-                    views.index(view.name, column.name)
-        return views.get(view.name) or view
 
 
 def _run(db: apsw.Connection, query: Request, snapshot: Snapshot, page: Page) -> Result:

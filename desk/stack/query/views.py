@@ -76,6 +76,12 @@ class View:
         return f"fork_{self.number}"
 
 
+def index_sql(view: View, column: Column) -> str:
+    """SQL that makes the index for exact matches on a column."""
+    slot = column.slot
+    return f"CREATE INDEX IF NOT EXISTS {view.table}_c{slot} ON {view.table} (c{slot})"
+
+
 class Views:
     """All views. Reads are from memory; every change is written through, inside the caller's transaction."""
 
@@ -193,14 +199,12 @@ class Views:
         self._by_name[name] = replace(view, columns={})
         self.db.execute("DELETE FROM view_column WHERE view = ?", (view.number,))
 
-    def index(self, name: str, field: str) -> None:
-        """Make an SQL index for exact matches on a column."""
-        view = self._by_name[name]
-        column = view.columns[field]
-        self.db.execute(
-            f"CREATE INDEX IF NOT EXISTS {view.table}_c{column.slot} ON {view.table} (c{column.slot})"
-        )
-        self._put(name, replace(column, indexed=True))
+    def indexed(self, name: str, field: str) -> None:
+        """An SQL index for exact matches on a column is there now."""
+        view = self._by_name.get(name)
+        column = view.columns.get(field) if view else None
+        if view is not None and column is not None and column.slot is not None:
+            self._put(name, replace(column, indexed=True))
 
     def remove(self, view: View, condition: str, values: tuple[Any, ...]) -> int:
         """Take the live rows that meet an SQL condition out of the trunk; how many."""
