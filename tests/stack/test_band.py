@@ -271,14 +271,15 @@ def test_hello_announces_what_the_surfaces_present_serve_and_nothing_else(bench)
 
 
 @pytest.mark.parametrize(
-    "code", [agdx.BASE + 1, agdx.BASE + 100, agdx.BASE + 700, agdx.BASE + 800, 1_999_999]
+    "code", [agdx.BASE + 1, agdx.CHECKPOINT, agdx.BASE + 100, agdx.BASE + 700, agdx.BASE + 800, 1_999_999]
 )
 def test_what_nobody_serves_is_unsupported(bench, code):
     assert bench.plain(code, {})["code"] == "unsupported"
 
 
 @pytest.mark.parametrize(
-    "code", sorted({*agdx.MUTATION_CODES, agdx.KV_GET, agdx.KV_SCAN, agdx.LIST_CLIENT_METADATA})
+    "code",
+    sorted({*agdx.MUTATION_CODES, agdx.KV_GET, agdx.KV_SCAN, agdx.LIST_CLIENT_METADATA} - {agdx.CHECKPOINT}),
 )
 @pytest.mark.parametrize(
     "body", [b"", b"\x00", b"\xff", b"\xa0", b"\x80", cbor.dumps({"v": 1, "read": b"\xff"})]

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 from desk.stack.broker.log import Log
 from desk.stack.engine import Caller
 from desk.stack.managed import batch, hello, outcomes
 from desk.stack.managed.outcomes import Outcomes
 from desk.stack.managed.served import SURFACES
-from desk.stack.managed.surface import Bare, CommandError, Context, Position, Surface, SurfaceError
+from desk.stack.managed.surface import Bare, CommandError, Context, Surface, SurfaceError
 from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.iggy import Record
@@ -32,14 +32,16 @@ THE_STACK = Caller(0, 0, "")  # who folds: nobody asked
 _NO_SHAPE: Shape = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """How one command code is answered."""
 
-    surface: Surface
     handler: Callable[[Any, Context], Any]
     shape: Shape
     position: str  # the surface name of its frontier, or ""
+    checks_first: bool  # refuses before it writes
+
+
+Answer = Callable[[bytes, Caller], bytes | Awaitable[bytes]]
 
 
 class Band:
@@ -55,14 +57,26 @@ class Band:
         self._now_us = clock or _now_us
         self._opened_us = self._now_us()
         self.surfaces: dict[str, Surface] = {kind.name: kind(store, log) for kind in SURFACES}
+        self._folds = [s for s in self.surfaces.values() if type(s).appended is not Surface.appended]
         self._outcomes = Outcomes(store)
         self._mutations = self._routes("mutations")
         self._reads = self._routes("barrier_reads")
         self._plain = self._routes("plain")
-        self._raw = self._routes("raw")
-        self._folds = [s for s in self.surfaces.values() if type(s).appended is not Surface.appended]
+        self._answers = self._wired()
         self._hello = b""
         self.reload()
+
+    def _wired(self) -> dict[int, Answer]:
+        """What answers each command code that is served."""
+        answers: dict[int, Answer] = {agdx.HELLO: self._greet, agdx.BATCH: self._batch}
+        for routes, answer in (
+            (self._mutations, self._mutate),
+            (self._reads, self._read),
+            (self._plain, self._answer_plain),
+            (self._routes("raw"), self._answer_raw),
+        ):
+            answers.update((code, partial(answer, route)) for code, route in routes.items())
+        return answers
 
     def reload(self) -> None:
         """Forget every cache and read the tables again: at the start, and after a transaction failed."""
@@ -73,17 +87,10 @@ class Band:
     def handle(self, code: int, body: bytes, caller: Caller) -> bytes | Awaitable[bytes]:
         """Answer one managed command."""
         try:
-            if code in agdx.MUTATION_CODES:
-                return self._mutate(code, body, caller)
-            if code in self._reads:
-                return self._read(self._reads[code], body, caller)
-            if code in self._plain:
-                return self._answer_plain(self._plain[code], body, caller)
-            if code in self._raw:
-                return self._raw[code].handler(body, self._context(caller))
-            if code == agdx.HELLO:
-                return self._greet(caller)
-            raise unsupported(code)
+            answer = self._answers.get(code)
+            if answer is None:
+                raise unsupported(code)
+            return answer(body, caller)
         except CommandError as error:
             return agdx.refusal(error.code, error.message)
         except (cbor.DecodeError, ShapeError) as error:
@@ -108,40 +115,49 @@ class Band:
         for surface in self.surfaces.values():
             surface.disconnected(client_id)
 
-    def _greet(self, caller: Caller) -> bytes:
-        context = self._context(caller)
-        for surface in self.surfaces.values():
-            surface.greeted(context)
-        self._hello = self._hello or cbor.dumps(hello.announce(self.surfaces.values(), self._opened_us))
-        return self._hello
+    # ---- mutations
 
-    def _mutate(self, code: int, body: bytes, caller: Caller) -> bytes:
+    def _mutate(self, route: Route, body: bytes, caller: Caller) -> bytes:
         frame = agdx.mutation_frame(body)
-        recorded = self._outcomes.recall(frame.operation_id)
-        if recorded is not None:
-            return self._framed(recorded)
-        now_us = self._now_us()
-        if code == agdx.BATCH:
-            slots, changed = batch.run(self, frame, caller, now_us)
-            reply = cbor.dumps({"results": slots})
-        else:
-            reply, changed = self.apply(code, frame.payload, caller, frame.operation_id, now_us), True
-        if changed:
+        reply = self._outcomes.recall(frame.operation_id)
+        if reply is None:
+            now_us = self._now_us()
+            reply = self._apply(route, frame.payload, caller, frame.operation_id, now_us)
             self._outcomes.remember(frame.operation_id, now_us, reply)
         return self._framed(reply)
 
-    def apply(self, code: int, payload: bytes, caller: Caller, operation_id: int, now_us: int) -> bytes:
+    def _apply(self, route: Route, payload: bytes, caller: Caller, operation_id: int, now_us: int) -> bytes:
         """Apply one mutation; the bare surface reply. A refusal leaves no trace but its recorded outcome."""
+        request = cbor.loads(payload)
+        position = self._outcomes.advance(route.position, now_us) if route.position else None
+        context = Context(self._store, self._log, now_us, caller, self.surfaces, operation_id, position)
+        if route.checks_first:
+            return _answer(route, request, context)
+        try:
+            with self._store.db:  # a savepoint: what a refused handler wrote goes, the outcome stays
+                return _reply(route.handler(check_request(request, route.shape), context))
+        except SurfaceError as error:
+            return cbor.dumps({"Err": error.value})
+
+    def _batch(self, body: bytes, caller: Caller) -> bytes:
+        frame = agdx.mutation_frame(body)
+        reply = self._outcomes.recall(frame.operation_id)
+        if reply is None:
+            now_us = self._now_us()
+            slots, changed = batch.run(self, frame, caller, now_us)
+            reply = cbor.dumps({"results": slots})
+            if changed:
+                self._outcomes.remember(frame.operation_id, now_us, reply)
+        return self._framed(reply)
+
+    # ---- what a batch asks of the band
+
+    def apply(self, code: int, payload: bytes, caller: Caller, operation_id: int, now_us: int) -> bytes:
+        """Apply one mutation of a batch; the bare surface reply."""
         route = self._mutations.get(code)
         if route is None:
             raise unsupported(code)
-        position = self._outcomes.advance(route.position, now_us) if route.position else None
-        context = Context(self._store, self._log, now_us, caller, self.surfaces, operation_id, position)
-        try:
-            with self._store.db:  # a savepoint: what a refused handler wrote goes, the outcome stays
-                return _reply(route.handler(_request(payload, route.shape), context))
-        except SurfaceError as error:
-            return cbor.dumps({"Err": error.value})
+        return self._apply(route, payload, caller, operation_id, now_us)
 
     def recall(self, operation_id: int) -> bytes | None:
         """The recorded reply of an operation, for items of a batch that carry their own identity."""
@@ -169,14 +185,16 @@ class Band:
             raise CommandError("unsupported", "a query cannot ride in a batch")
         return _reply(outcome)
 
+    # ---- reads
+
     def _read(self, route: Route, body: bytes, caller: Caller) -> bytes:
         frame = agdx.read_frame(body)
         context = self._read_context(route, caller)
-        if isinstance(frame, agdx.ReadFrame):
-            if frame.min_position and not (context.position and context.position.covers(frame.min_position)):
-                raise CommandError("stale", f"the {route.position} surface is not at the required position")
-            return self._framed(_answer(route, cbor.loads(frame.read), context))
-        return _answer(route, frame, context)
+        if not isinstance(frame, agdx.ReadFrame):
+            return _answer(route, frame, context)
+        if frame.min_position and not (context.position and context.position.covers(frame.min_position)):
+            raise CommandError("stale", f"the {route.position} surface is not at the required position")
+        return self._framed(_answer(route, cbor.loads(frame.read), context))
 
     def _answer_plain(self, route: Route, body: bytes, caller: Caller) -> bytes | Awaitable[bytes]:
         context = self._read_context(route, caller)
@@ -186,6 +204,16 @@ class Band:
             return cbor.dumps({"Err": error.value})
         return _reply_later(outcome) if isinstance(outcome, Awaitable) else _reply(outcome)
 
+    def _answer_raw(self, route: Route, body: bytes, caller: Caller) -> bytes:
+        return route.handler(body, self._context(caller))
+
+    def _greet(self, _body: bytes, caller: Caller) -> bytes:
+        context = self._context(caller)
+        for surface in self.surfaces.values():
+            surface.greeted(context)
+        self._hello = self._hello or cbor.dumps(hello.announce(self.surfaces.values(), self._opened_us))
+        return self._hello
+
     def _framed(self, reply: bytes) -> bytes:
         return agdx.reply_frame(reply, self._outcomes.frontier())
 
@@ -193,7 +221,7 @@ class Band:
         return Context(self._store, self._log, self._now_us(), caller, self.surfaces)
 
     def _read_context(self, route: Route, caller: Caller) -> Context:
-        position: Position | None = self._outcomes.heads.get(route.position)
+        position = self._outcomes.heads.get(route.position)
         return Context(self._store, self._log, self._now_us(), caller, self.surfaces, 0, position)
 
     def _routes(self, kind: str) -> dict[int, Route]:
@@ -202,8 +230,8 @@ class Band:
         for surface in self.surfaces.values():
             handlers: Mapping[int, Callable[..., Any]] = getattr(surface, kind)
             for code, handler in handlers.items():
-                bound = handler.__get__(surface)
-                routes[code] = Route(surface, bound, surface.shapes.get(code, _NO_SHAPE), surface.position)
+                shape = surface.shapes.get(code, _NO_SHAPE)
+                routes[code] = Route(handler.__get__(surface), shape, surface.position, surface.checks_first)
         return routes
 
 
@@ -218,10 +246,6 @@ def check_request(request: Any, shape: Shape) -> dict[str, Any]:
     if "v" in shape and checked["v"] != 1:
         raise SurfaceError({"Version": {"expected": 1, "got": checked["v"]}})
     return checked
-
-
-def _request(payload: bytes, shape: Shape) -> dict[str, Any]:
-    return check_request(cbor.loads(payload), shape)
 
 
 def _answer(route: Route, request: Any, context: Context) -> bytes:

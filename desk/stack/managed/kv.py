@@ -72,6 +72,7 @@ class KeyValue(Surface):
     versions = MappingProxyType({"kv": 1})
     features = agdx.Feature.KV_CAS
     position = "kv"
+    checks_first = True
     shapes = MappingProxyType({code: kv.REQUESTS[code] for code in OWN})
 
     def reload(self) -> None:

@@ -4,9 +4,8 @@ One row per (namespace, key) holds the fence, which never resets, and the holder
 Lease rows are apart from the key-value table: no get, scan or namespace listing shows them.
 """
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -24,8 +23,7 @@ CREATE TABLE IF NOT EXISTS lease (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """A fence and who last held it; `alive` until it expires or is released."""
 
     fence: int
@@ -41,6 +39,7 @@ class Leases(Surface):
     schema = SCHEMA
     features = agdx.Feature.KV_CAS_FENCED | agdx.Feature.KV_FENCED_LEASES
     position = "kv"
+    checks_first = True
     shapes = MappingProxyType(
         {
             code: kv.REQUESTS[code]
@@ -124,7 +123,7 @@ def _find(db: apsw.Connection, namespace: str, key: bytes, now_us: int) -> Lease
         "SELECT fence, holder, subject, expires_us > ? FROM lease WHERE namespace = ? AND key = ?",
         (now_us, namespace, key),
     ).fetchone()
-    return Lease(*found) if found else None
+    return Lease._make(found) if found else None
 
 
 def _check(request: Request) -> None:

@@ -5,8 +5,7 @@ read and precondition; they leave the file when overwritten, deleted, or swept a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -33,8 +32,7 @@ scope = excluded.scope, source = excluded.source,
 version = CASE WHEN expires_us <= ?8 THEN 1 ELSE version + 1 END RETURNING version"""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One live row; `scope` and `source` are CBOR as stored, or None."""
 
     value: bytes
@@ -52,7 +50,7 @@ def prepare(db: apsw.Connection) -> None:
 def peek(db: apsw.Connection, namespace: str, key: bytes, now_us: int) -> Row | None:
     """The live row at a key, or None."""
     found = db.execute(_PEEK, (namespace, key, now_us)).fetchone()
-    return Row(*found) if found else None
+    return Row._make(found) if found else None
 
 
 def put(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from desk.stack.broker.log import Log
 from desk.stack.engine import Caller
@@ -54,8 +54,7 @@ class Bare:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where a mutation stands on its surface; on the wire a `MutationPosition` of partition 0."""
 
     generation: int
@@ -71,8 +70,7 @@ class Position:
         return {"topic_generation": self.generation, "partition": 0, "offset": self.offset}
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What a handler may use. `now_us` is stamped once a request, so that replies agree with themselves."""
 
     store: Store
@@ -102,6 +100,7 @@ class Surface:
     plain: ClassVar[Mapping[int, PlainHandler]] = {}
     raw: ClassVar[Mapping[int, RawHandler]] = {}  # bodies that are no CBOR; the answer is sent as it is
     marker: ClassVar[bytes] = b""  # bytes that must occur in an append for `appended` to have any work
+    checks_first: ClassVar[bool] = False  # its mutations refuse before they write: no savepoint around them
     writes: ClassVar[frozenset[int]] = frozenset()  # plain codes that need the engine's transaction
 
     def __init__(self, store: Store, log: Log) -> None:

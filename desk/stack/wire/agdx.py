@@ -11,9 +11,8 @@ Every managed call is an Iggy request whose command code is 1,000,000 or more an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntFlag
-from typing import Any
+from typing import Any, NamedTuple
 
 from desk.stack.wire import cbor
 from desk.stack.wire.shape import BOOL, BYTES, LIST, MAP, U32, U128, Shape, ShapeError, check, optional
@@ -76,16 +75,14 @@ class Feature(IntFlag):
     STREAM_TENANCY = 1 << 13
 
 
-@dataclass(frozen=True, slots=True)
-class MutationFrame:
+class MutationFrame(NamedTuple):
     """A mutation as it came: the identity its outcome is remembered by, and the surface request's bytes."""
 
     operation_id: int
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFrame:
+class ReadFrame(NamedTuple):
     """A read with its barriers; positions are maps as the wire has them."""
 
     read: bytes
