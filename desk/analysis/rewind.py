@@ -14,6 +14,7 @@ import pandas as pd
 
 from desk.analysis import frames as folding
 from desk.analysis.drops import drops
+from desk.analysis.export import Exported, export
 from desk.analysis.frames import Fold, Frame, Record
 from desk.analysis.gantt import gantt
 from desk.analysis.picture import Picture, captioned
@@ -73,10 +74,8 @@ class Rewind:
             chart.figure, "Each ring is a new process coming up, each dot it taking up the work again."
         )
 
-    def export(self, folder: str | Path) -> "Exported":
+    def export(self, folder: str | Path) -> Exported:
         """Pictures (PNG and SVG), tables (CSV), an animation (GIF) and one page that works from disk (HTML)."""
-        from desk.analysis.export import export
-
         return export(self, Path(folder))
 
 

@@ -1,6 +1,7 @@
 """Rewind: what a frame holds, and that nothing but the records goes into it."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -98,9 +99,7 @@ def test_recovery_is_from_the_death_to_the_same_step_in_the_next_process():
 def test_a_trail_follows_the_road():
     path = trail(tuesday().minutes, "van-1")
     assert len(path) > 60
-    assert all(
-        abs(a - c) < 0.02 and abs(b - d) < 0.02 for (a, b), (c, d) in zip(path, path[1:], strict=False)
-    )
+    assert all(abs(a - c) < 0.02 and abs(b - d) < 0.02 for (a, b), (c, d) in pairwise(path))
     assert piece([(0, 0), (1, 0), (2, 0)], (1.5, 0)) == [(0, 0), (1, 0)]
 
 
