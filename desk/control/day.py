@@ -19,7 +19,7 @@ from desk.delivery.clock import time_of_day
 from desk.delivery.incidents import FIVE
 
 KILLS = 10
-_FIRST, _LAST = 40, 330  # events on the log between which the kills fall; a day has some 400
+_FIRST, _EACH = 30, 35  # kills fall between this event and so many events a van; a day has some 50 a van
 _SHOWN = frozenset(
     [
         "incident",
@@ -66,10 +66,10 @@ def _run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     return asyncio.run(day(arguments.vans, arguments.kills, **settings))
 
 
-def kills(seed: int, number: int) -> Iterator[tuple[int, str]]:
+def kills(seed: int, number: int, vans: int) -> Iterator[tuple[int, str]]:
     """(how many events are on the log, which process to kill), in order. The same seed, the same kills."""
     draw = random.Random(f"kills:{seed}")
-    for place in sorted(draw.randrange(_FIRST, _LAST) for _ in range(number)):
+    for place in sorted(draw.randrange(_FIRST, _FIRST + _EACH * vans) for _ in range(number)):
         yield place, draw.choice(sorted(fleet.AGENTS))
 
 
@@ -84,7 +84,7 @@ async def day(vans: int = 8, number: int = KILLS, **settings: str) -> int:
         print(error, file=sys.stderr)
         return 1
     try:
-        checks = await _live(desk, number)
+        checks = await _live(desk, number, vans)
         seconds, cpu = time.monotonic() - begun, cpu_seconds()
     except DeskError as error:
         print(error, file=sys.stderr)
@@ -106,11 +106,11 @@ def cpu_seconds() -> float:
     return sum(sum(process.cpu_times()[:4]) for process in (me, *me.children(recursive=True)))
 
 
-async def _live(desk: fleet.FleetDesk, number: int) -> list[fleet.Check]:
+async def _live(desk: fleet.FleetDesk, number: int, vans: int) -> list[fleet.Check]:
     _tell(desk.events())
     desk.listen(_tell)
     helpers = [
-        asyncio.create_task(_kill(desk, number)),
+        asyncio.create_task(_kill(desk, number, vans)),
         asyncio.create_task(mend_the_gateway(desk)),
         asyncio.create_task(approve_the_dispute(desk)),
     ]
@@ -125,8 +125,8 @@ async def _live(desk: fleet.FleetDesk, number: int) -> list[fleet.Check]:
             task.cancel()
 
 
-async def _kill(desk: fleet.FleetDesk, number: int) -> None:
-    for place, name in kills(desk.settings.seed, number):
+async def _kill(desk: fleet.FleetDesk, number: int, vans: int) -> None:
+    for place, name in kills(desk.settings.seed, number, vans):
         while len(desk.events()) < place:  # noqa: ASYNC110 (a place in the log, not one event)
             await asyncio.sleep(0.005)
         await desk.kill(name, by="day")

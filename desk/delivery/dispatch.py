@@ -18,6 +18,7 @@ from desk.delivery.exceptions import STEPS, DeliveryException
 from desk.delivery.fleet import Fleet, scan_json
 from desk.delivery.layout import EVENTS, INBOX, POSITIONS
 from desk.delivery.picking import Picker
+from desk.runtime.connect import connection_lost
 from desk.runtime.process import Process, leave
 from desk.runtime.saved import get_json, put_json
 
@@ -161,7 +162,8 @@ async def or_leave(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except Exception as error:
-        traceback.print_exc()
+        if not connection_lost(error):
+            traceback.print_exc()
         leave(f"{type(error).__name__}: {error}")
 
 

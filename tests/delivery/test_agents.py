@@ -21,7 +21,7 @@ from desk.delivery.routing import Routing
 from desk.runtime.process import Process
 from desk.runtime.saved import first
 from desk.runtime.spec import Spec
-from tests.delivery.days import LONG, all_hold, dying, kill_and_await, running
+from tests.delivery.days import LONG, all_hold, dying, kill_and_await, running, slay
 
 STILL = {"speed": 0.001, "orders": 0}
 """Settings of a world that stands still, so that only the agents move."""
@@ -250,3 +250,28 @@ async def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path):
             await fleet.vans(9)
         with pytest.raises(DeskError, match=r"No closed of x-1 within 0\.1 s"):
             await fleet.until("closed", incident="x-1", timeout=0.1)
+
+
+async def test_a_model_writes_in_two_places_and_its_text_is_saved_before_it_is_sent(tmp_path, monkeypatch):
+    model = tmp_path / "bin" / "claude"
+    model.parent.mkdir()
+    model.write_text('#!/bin/sh\necho "a text by $$"\n')
+    model.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{model.parent}:{os.environ['PATH']}")
+    places = {"customer": "told"}
+    async with running(tmp_path / "data", llm="claude", switches=dying(places), **STILL) as fleet:
+        incident = await fleet.incident("closure", "van-1")
+        await slay(fleet, places)
+        await fleet.until("closed", incident=incident)
+        assessed = await fleet.until("step", incident=incident, step="assess")
+        assert assessed["text"].startswith("a text by ")
+        told = [(e["stop"], e["text"]) for e in fleet.events(incident) if e["kind"] == "told"]
+        assert len(dict(told)) == len(set(told))  # nobody got two different texts
+        assert all(text.startswith("a text by ") for _, text in told)
+
+
+async def test_a_desk_without_its_model_does_not_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DeskError, match="needs the program claude"):
+        async with running(tmp_path, llm="claude"):
+            pass

@@ -1,11 +1,14 @@
 """A day and its kills: whoever is killed and whenever, the same parcels arrive at the same minutes, once."""
 
 import asyncio
+import sys
 
 import pytest
 
+from desk.control.day import kills
+from desk.control.fleet import AGENTS
 from desk.delivery.incidents import FIVE
-from tests.delivery.days import LONG, all_hold, attended, dying, outcomes, running, slay
+from tests.delivery.days import LONG, all_hold, attended, dying, outcomes, running, slay, until_true
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +75,41 @@ async def test_killed_anywhere_the_day_is_the_same(when, tmp_path, undisturbed):
         killed = {e["agent"] for e in fleet.events() if e["kind"] == "killed"}
         assert killed == set(places)
         assert outcomes(fleet) == undisturbed[0]
+
+
+async def test_the_stack_itself_killed_three_times_the_day_is_the_same(tmp_path, undisturbed):
+    async with running(tmp_path, incidents=FIVE) as fleet, attended(fleet):
+        for events in (60, 100, 140):
+            await until_true(lambda n=events: len(fleet.events()) >= n)
+            await fleet.kill("stack", by="test")
+        await fleet.until_over(LONG)
+        await all_hold(fleet)
+        assert outcomes(fleet) == undisturbed[0]
+
+
+async def test_the_monkey_all_day_long_the_day_is_the_same(tmp_path, undisturbed):
+    async with running(tmp_path, incidents=FIVE) as fleet, attended(fleet):
+        await fleet.chaos(True, every=0.3, seed=5)
+        await fleet.until("day_over", timeout=LONG)
+        await fleet.chaos(False)
+        await fleet.until_over(LONG)
+        await all_hold(fleet)
+        assert sum(e["kind"] == "killed" for e in fleet.events()) > 3
+        assert outcomes(fleet) == undisturbed[0]
+
+
+async def test_the_command_ends_with_its_verdict(tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "desk", "delivery", "--day", "--vans", "2", "--kills", "3", "--data", str(tmp_path),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    lines = out.decode().splitlines()
+    assert lines[-1] == "day closed: 9 checks, 0 failed" and process.returncode == 0
+    assert sum(" killed " in line for line in lines) == 3
+
+
+def test_the_same_seed_plans_the_same_kills():
+    planned = list(kills(7, 10, vans=8))
+    assert planned == list(kills(7, 10, vans=8)) != list(kills(8, 10, vans=8))
+    assert len(planned) == 10 and {name for _, name in planned} <= set(AGENTS)
