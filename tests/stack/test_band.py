@@ -1,10 +1,13 @@
 """The band's own duties: frames, operation identity, positions, batches, presence, hello, refusals."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from desk.stack.engine import Caller
 from desk.stack.managed import outcomes
 from desk.stack.wire import agdx, cbor
+from desk.stack.wire.shape import ShapeError
 from tests.stack.banding import CALLER, Bench
 from tests.stack.sdist import fixture
 
@@ -143,6 +146,21 @@ def test_a_reply_frame_is_what_the_encoder_would_write(size):
     frontier = {"kv": {"topic_generation": 1, "partition": 0, "offset": 2}}
     frame = agdx.reply_frame(bytes(size), cbor.dumps(frontier))
     assert frame == cbor.dumps({"v": 1, "frontier": frontier, "reply": bytes(size)})
+
+
+NUMBERS = st.sampled_from([1, 2**63, 2**64, 2**120, 2**121 + 5, 2**128 - 1])
+
+
+@given(number=NUMBERS, payload=st.binary(max_size=300), cut=st.integers(0, 3), more=st.binary(max_size=2))
+def test_the_short_way_through_a_frame_reads_what_the_decoder_reads(number, payload, cut, more):
+    framed = cbor.dumps({"v": 1, "operation_id": number, "payload": payload})
+    assert agdx.mutation_frame(framed) == (number, payload)
+    read = cbor.dumps({"v": 1, "read": payload})
+    assert agdx.read_frame(read) == agdx.ReadFrame(payload)
+    for body, decode in ((framed, agdx.mutation_frame), (read, agdx.read_frame)):
+        if cut or more:
+            with pytest.raises((cbor.DecodeError, ShapeError)):
+                decode(body[: len(body) - cut] + more * (not cut))
 
 
 # ---- batches

@@ -101,8 +101,21 @@ _READ: Shape = {
 }
 
 
+# A frame as the SDK writes it is read without the general decoder: all but its payload is the same bytes.
+_MUTATION_HEAD = b"\xa3\x61v\x01\x6coperation_id\xc2\x50"  # then 16 bytes of identity (a time comes first)
+_MUTATION_PAYLOAD = b"\x67payload"
+_MUTATION_ID_END = len(_MUTATION_HEAD) + 16
+_MUTATION_REST = _MUTATION_ID_END + len(_MUTATION_PAYLOAD)
+_READ_HEAD = b"\xa2\x61v\x01\x64read"
+
+
 def mutation_frame(body: bytes) -> MutationFrame:
     """The frame around a mutation; ShapeError or DecodeError when there is none."""
+    if body.startswith(_MUTATION_HEAD) and body.startswith(_MUTATION_PAYLOAD, _MUTATION_ID_END):
+        payload = cbor.last_bytes(body, _MUTATION_REST)
+        identity = int.from_bytes(body[len(_MUTATION_HEAD) : _MUTATION_ID_END], "big")
+        if payload is not None and identity:
+            return MutationFrame(identity, payload)
     frame = check(cbor.loads(body), _MUTATION)
     if frame["v"] != 1:
         raise ShapeError("unsupported managed request version")
@@ -113,9 +126,9 @@ def mutation_frame(body: bytes) -> MutationFrame:
 
 def read_frame(body: bytes) -> ReadFrame | dict[str, Any]:
     """The frame around a barrier read, or the bare request already decoded when there is no frame."""
+    if body.startswith(_READ_HEAD) and (read := cbor.last_bytes(body, len(_READ_HEAD))) is not None:
+        return ReadFrame(read)
     frame = cbor.loads(body)
-    if type(frame) is dict and len(frame) == 2 and frame.get("v") == 1 and type(frame.get("read")) is bytes:
-        return ReadFrame(frame["read"])  # the common one, without barriers
     if type(frame) is not dict or "read" not in frame or not frame.keys() <= _READ.keys():
         return frame
     check(frame, _READ)

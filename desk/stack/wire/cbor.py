@@ -84,6 +84,19 @@ def byte_head(size: int) -> bytes:
     return b"\x5b" + size.to_bytes(8, "big")
 
 
+def last_bytes(data: bytes, at: int) -> bytes | None:
+    """The byte string whose head is at `at`, when it ends where the data ends; None otherwise."""
+    lead = data[at] if at < len(data) else 0
+    if 0x40 <= lead < 0x58:
+        start, size = at + 1, lead - 0x40
+    elif 0x58 <= lead <= 0x5B:
+        start = at + 1 + (1 << lead - 0x58)
+        size = int.from_bytes(data[at + 1 : start], "big")
+    else:
+        return None
+    return data[start:] if start + size == len(data) else None
+
+
 def float_bytes(value: float) -> bytes:
     """A float in f16, f32 or f64, whichever is the narrowest that loses nothing."""
     if math.isnan(value):

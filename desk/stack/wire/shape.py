@@ -18,11 +18,13 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one field is checked: `read(value)` gives the value to use or raises ValueError."""
+    """How one field is checked: a value of type `exact` is right as it is, else `read(value)` gives the value
+    to use or raises ValueError."""
 
     name: str
     read: Callable[[Any], Any]
     may_miss: bool = False
+    exact: type | None = None
 
 
 Shape = Mapping[str, Kind]
@@ -30,7 +32,7 @@ Shape = Mapping[str, Kind]
 
 def optional(kind: Kind) -> Kind:
     """The same kind, but the field may be missing."""
-    return Kind(kind.name, kind.read, may_miss=True)
+    return Kind(kind.name, kind.read, True, kind.exact)
 
 
 def check(request: Any, shape: Shape) -> dict[str, Any]:
@@ -39,6 +41,8 @@ def check(request: Any, shape: Shape) -> dict[str, Any]:
         raise ShapeError("a request must be a map")
     for name, kind in shape.items():
         value = request.get(name)
+        if type(value) is kind.exact:
+            continue
         if value is None:
             if not kind.may_miss:
                 raise ShapeError(f"missing field `{name}`")
@@ -53,13 +57,8 @@ def check(request: Any, shape: Shape) -> dict[str, Any]:
     return request
 
 
-def _instance(wanted: type) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        if type(value) is not wanted:
-            raise ValueError
-        return value
-
-    return read
+def _wrong(_value: Any) -> Any:
+    raise ValueError
 
 
 def _unsigned(bits: int) -> Callable[[Any], int]:
@@ -74,29 +73,27 @@ def _unsigned(bits: int) -> Callable[[Any], int]:
 
 
 def _data(value: Any) -> bytes:
-    if type(value) is bytes:
-        return value
     if type(value) is list and all(type(x) is int for x in value):
         return bytes(value)  # ValueError when an element is not a byte
     raise ValueError
 
 
 def _id16(value: Any) -> bytes:
-    data = _data(value)
+    data = value if type(value) is bytes else _data(value)
     if len(data) != 16:
         raise ValueError
     return data
 
 
-TEXT = Kind("text", _instance(str))
-BYTES = Kind("bytes", _data)
+TEXT = Kind("text", _wrong, exact=str)
+BYTES = Kind("bytes", _data, exact=bytes)
 ID16 = Kind("a 16-byte id", _id16)
-BOOL = Kind("true or false", _instance(bool))
+BOOL = Kind("true or false", _wrong, exact=bool)
 U32 = Kind("an unsigned 32-bit integer", _unsigned(32))
 U64 = Kind("an unsigned 64-bit integer", _unsigned(64))
 U128 = Kind("an unsigned 128-bit integer", _unsigned(128))
-MAP = Kind("a map", _instance(dict))
-LIST = Kind("a list", _instance(list))
+MAP = Kind("a map", _wrong, exact=dict)
+LIST = Kind("a list", _wrong, exact=list)
 ANY = Kind("present", lambda value: value)
 
 
@@ -115,6 +112,6 @@ def listed(kind: Kind) -> Kind:
     def read(value: Any) -> list[Any]:
         if type(value) is not list:
             raise ValueError
-        return [kind.read(item) for item in value]
+        return [item if type(item) is kind.exact else kind.read(item) for item in value]
 
     return Kind(f"a list, each item {kind.name}", read)
