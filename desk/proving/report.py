@@ -64,6 +64,8 @@ def markdown(lines: Sequence[tuple[str, ...]], rows: Sequence[Row], about: str) 
         "nothing of the desk. Repeats are counted raw: in how many runs a thing was done more often than without a "
         "kill. A violation would be a ticket not closed once, a reply, question or refund that is not one by its key, a "
         "second payment, a lookup after a recorded result, a hold repeated, or a dead letter.",
+        "Lines with a comma after the agent are comparisons, a few kills each where something is missing on purpose: the "
+        "pattern (baseline), the bank's payment keys, or both. Their violations show what the missing thing is for.",
         "\n".join([head, rule, *body]),
     ]
     if broken:
