@@ -3,8 +3,13 @@
 import asyncio
 import math
 
+import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from desk.stack.query.compile import _nearest_rank
+from desk.stack.query.filters import Bindings
 from desk.stack.wire import agdx, cbor
 from tests.stack.banding import Bench
 from tests.stack.sdist import fixture
@@ -111,6 +116,21 @@ async def test_aggregates_over_groups(views):
         "stddev": pytest.approx(math.sqrt(sum((m - mean) ** 2 for m in minutes) / len(minutes))),
         "p90": float(minutes[round(0.9 * (len(minutes) - 1))]),
     }
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.integers(-50, 50) | st.floats(-50, 50), max_size=40),
+    st.floats(0, 1) | st.sampled_from([0.1, 0.9, 0.35]),
+)
+def test_a_percentile_is_the_value_at_the_nearest_rank(numbers, fraction):
+    db = apsw.Connection("")
+    db.execute("CREATE TABLE t (x)")
+    db.executemany("INSERT INTO t VALUES (?)", [(x,) for x in [*numbers, None]])
+    bind = Bindings()
+    found = db.execute(f"SELECT {_nearest_rank('x', fraction, bind)} FROM t", bind.values).get
+    rank = math.floor(fraction * (len(numbers) - 1) + 0.5)
+    assert found == (sorted(numbers)[rank] if numbers else None)
 
 
 async def test_having_order_and_limit_apply_to_groups(views):

@@ -213,7 +213,21 @@ def _call(call: Mapping[str, Any], rows: Rows, bind: Bindings) -> Term:
         return Term(f"avg({number.sql})", DOUBLE)
     if func == "std_dev":
         return Term(f"std_dev({number.sql})", DOUBLE)
-    return Term(f"nearest_rank({number.sql}, {bind(float(call['arg']))})", DOUBLE)
+    return Term(_nearest_rank(number.sql, float(call["arg"]), bind), DOUBLE)
+
+
+def _nearest_rank(value: str, fraction: float, bind: Bindings) -> str:
+    """The value at rank round(fraction * (n - 1)), halves up, of n sorted values.
+
+    SQLite's percentile_disc rounds the rank down; from the other end, over negated values, it rounds up. The tiny
+    addend keeps a rank that is whole but for its last bit from being rounded to the next one.
+    """
+    below, above = bind(fraction), bind(min(1.0, 1.0 - fraction + 1e-12))
+    rank = f"{below} * (count({value}) - 1)"
+    return (
+        f"CASE WHEN {rank} - floor({rank}) < 0.5 THEN percentile_disc({value}, {below}) "
+        f"ELSE -percentile_disc(-({value}), {above}) END"
+    )
 
 
 def _number(term: Term, field: str, what: str) -> Term:

@@ -1,4 +1,4 @@
-"""What SQLite lacks: population standard deviation, nearest-rank percentile, cosine distance, fork cells."""
+"""What SQLite lacks: population standard deviation, cosine distance, fork cells."""
 
 import math
 from operator import mul
@@ -11,7 +11,6 @@ from desk.stack.query.kinds import Cell, Misfit, fit
 def register(db: apsw.Connection) -> None:
     """Give one connection the functions that compiled queries use."""
     db.create_aggregate_function("std_dev", StdDev, 1)
-    db.create_aggregate_function("nearest_rank", NearestRank, 2)
     db.create_scalar_function("distance", distance, 2, deterministic=True)
     db.create_scalar_function("fitted", fitted, 2, deterministic=True)
 
@@ -31,25 +30,6 @@ class StdDev:
 
     def final(self) -> float | None:
         return math.sqrt(self.squares / self.count) if self.count else None
-
-
-class NearestRank:
-    """The value at rank round(fraction * (n - 1)), halves up; null over nothing."""
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-        self.fraction = 0.0
-
-    def step(self, value: float | None, fraction: float) -> None:
-        if value is not None:
-            self.values.append(value)
-            self.fraction = fraction
-
-    def final(self) -> float | None:
-        if not self.values:
-            return None
-        self.values.sort()
-        return float(self.values[math.floor(self.fraction * (len(self.values) - 1) + 0.5)])
 
 
 def distance(stored: bytes | None, wanted: bytes) -> float | None:
