@@ -57,9 +57,8 @@ class Routing:
                           text="new rounds saved to KV before applying them")  # fmt: skip
             await self.hold(exc, step)
         else:
-            await f.event(
-                "replay", van=van, incident=exc.id, step=step, text="found the saved plan, applying it"
-            )
+            await f.event("replay", van=van, incident=exc.id, step=step,
+                          text="found the saved plan, applying it")  # fmt: skip
         if saved["do"] == "park" and not await self.may_leave(exc):
             saved = plans.staying(exc)
         changed = await self.apply(exc, saved)
@@ -79,23 +78,23 @@ class Routing:
 
     async def apply(self, exc: DeliveryException, plan: plans.Plan) -> Round:
         """Change the rounds as planned, each inside one compare-and-swap. Returns the round that has the drops now."""
-        own = (
-            await self.change(exc.van, lambda r: plans.applied(r, exc, plan, self.metres))
-            if exc.van
-            else None
-        )
-        if "to" not in plan:
-            return own
+        own = None
+        if exc.van:
+            own = await self.change(exc.van, lambda r: plans.applied(r, exc, plan, self.metres))
+        return await self.give(exc, plan["to"], own) if "to" in plan else own
+
+    async def give(self, exc: DeliveryException, to: str, own: Round | None) -> Round:
+        """Give the new or handed-over drops to the planned van, or to another when it was parked meanwhile."""
         drops, turn = own.handed if own else (), 0
-        to = plan["to"] or await self.another(exc, own)
+        to = to or await self.another(exc, own, turn)
         while True:
             taken = await self.change(to, lambda r: plans.taken(r, exc, drops, self.metres))
             if exc.id in taken.applied:
                 return taken
-            turn += 1  # that van was parked meanwhile
+            turn += 1
             to = await self.another(exc, own, turn)
 
-    async def another(self, exc: DeliveryException, stopped: Round | None, turn: int = 0) -> str:
+    async def another(self, exc: DeliveryException, stopped: Round | None, turn: int) -> str:
         """A van for what the planned one could not take: the same one for whoever asks."""
         rounds = (await self.f.all_rounds()).values()
         if stopped:

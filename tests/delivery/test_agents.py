@@ -275,3 +275,33 @@ async def test_a_desk_without_its_model_does_not_start(tmp_path, monkeypatch):
     with pytest.raises(DeskError, match="needs the program claude"):
         async with running(tmp_path, llm="claude"):
             pass
+
+
+async def test_killed_in_the_hold_the_next_process_applies_the_saved_plan_and_does_not_hold_again(tmp_path):
+    async with running(tmp_path, step_pause=20, **STILL) as fleet:
+        incident = await fleet.incident("closure", "van-1")
+        holding = await fleet.until("holding", incident=incident)
+        name = holding["agent"]
+        dead = await fleet.kill(name, by="button")
+        await fleet.until("closed", incident=incident)
+        story = [
+            e["kind"] for e in fleet.events()
+            if e["agent"] == name and (e.get("step") == "replan" or e["kind"] in ("killed", "agent_up"))
+        ]  # fmt: skip
+        assert story == [
+            "agent_up",
+            "start",
+            "checkpoint",
+            "holding",
+            "killed",
+            "agent_up",
+            "start",
+            "replay",
+            "step",
+        ]
+        replay = await fleet.until("replay", incident=incident)
+        assert replay["pid"] != dead and replay["text"] == "found the saved plan, applying it"
+        done = await fleet.until("step", incident=incident, step="replan")
+        assert "goes round the closure" in done["text"] and done["text"].endswith(
+            "moved to the end of the round."
+        )
