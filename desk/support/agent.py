@@ -63,8 +63,10 @@ class Desk:
         """
         place = f"{kind}:{state}" if state else kind
         derived = f"{self.handoff}:{place}" if key else None
+        dies_here = await self._dies_at(kind, place)
         await self.me.event(kind, key=derived, ticket=self.ticket, step=self.handoff, state=state, **fields)
-        await self._wait_to_be_killed(kind, place)
+        if dies_here:
+            await asyncio.sleep(float(self.me.switches.get("die_wait", "30")))
 
     async def get_order(self, number: str | None) -> dict[str, Any] | None:
         """Ask the shop for an order: the expensive thing nobody wants to do twice. Each time is an event."""
@@ -131,12 +133,14 @@ class Desk:
             await self.event("writer", text=f"{text.trouble}: the template is used")
         return {"text": text.text, "by": text.by}
 
-    async def _wait_to_be_killed(self, kind: str, place: str) -> None:
-        """The switch `die_at` names an event: after writing it the process holds still, once per ticket."""
+    async def _dies_at(self, kind: str, place: str) -> bool:
+        """Whether the switch `die_at` names this event: after writing it the process holds still to be killed.
+
+        Once per ticket, and noted before the event is written: the kill comes as soon as somebody reads it.
+        """
         if self.me.switches.get("die_at") not in (kind, place):
-            return
-        if await first(self._breaks, f"{self.ticket}:{place}", self.me.pid) == self.me.pid:
-            await asyncio.sleep(float(self.me.switches.get("die_wait", "30")))
+            return False
+        return await first(self._breaks, f"{self.ticket}:{place}", self.me.pid) == self.me.pid
 
 
 async def serve(me: Process, operations: Mapping[str, Handler]) -> None:
