@@ -18,10 +18,10 @@ from typing import Any
 
 import apsw
 
-from desk.stack.managed import graph_filter
+from desk.stack.managed import graph_filter, graph_rows
 from desk.stack.managed.kv import stream_fault
 from desk.stack.managed.surface import Context, Request, Surface, SurfaceError
-from desk.stack.wire import agdx, cbor
+from desk.stack.wire import agdx
 from desk.stack.wire.kv import SESSION
 from desk.stack.wire.records import id_text
 from desk.stack.wire.shape import (
@@ -41,17 +41,6 @@ from desk.stack.wire.shape import (
 )
 
 MAX_NAME_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_LABELS, MAX_ATTRIBUTES = 128, 8, 10_000, 16, 32
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS graph_node (
-    graph TEXT NOT NULL, id BLOB NOT NULL, item BLOB NOT NULL, PRIMARY KEY (graph, id)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS graph_edge (
-    graph TEXT NOT NULL, id BLOB NOT NULL, "from" BLOB NOT NULL, "to" BLOB NOT NULL, item BLOB NOT NULL,
-    PRIMARY KEY (graph, id)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS graph_edge_from ON graph_edge (graph, "from");
-CREATE INDEX IF NOT EXISTS graph_edge_to ON graph_edge (graph, "to");
-"""
 
 
 def _floats(vector: Sequence[Any]) -> list[float]:
@@ -127,18 +116,14 @@ class Walk:
         """The passable edges at a node, each with the node at its other end."""
         direction = hop.get("dir", "out")
         for here, there in _DIRECTIONS.get(direction, (*_DIRECTIONS["out"], *_DIRECTIONS["in"])):
-            found = self.db.execute(
-                f'SELECT item FROM graph_edge WHERE graph = ? AND "{here}" = ?', (self.graph, node)
-            ).fetchall()
-            for (item,) in found:
-                edge = cbor.loads(item)
+            for edge in graph_rows.edges_at(self.db, self.graph, here, node):
                 if hop.get("edge_type") in (None, edge["edge_type"]) and self._passes(edge):
                     yield edge, edge[there]
 
     def _arrive(self, node: bytes, edge: dict[str, Any], other: bytes) -> bool:
         """Note an edge and the node behind it, unless the node is missing or filtered out."""
         known = self.nodes.get(other)
-        arrived = known or _node(self.db, self.graph, other)
+        arrived = known or graph_rows.node(self.db, self.graph, other)
         if arrived is None or not self._keeps(arrived):
             return False
         if len(self.nodes) + len(self.edges) > 2 * MAX_ELEMENTS:
@@ -173,7 +158,7 @@ class Graph(Surface):
     """Upserts and traversals."""
 
     name = "graph"
-    schema = SCHEMA
+    schema = graph_rows.SCHEMA
     versions = MappingProxyType({"graph": 1})
     position = "graph"
     shapes = MappingProxyType(
@@ -215,16 +200,10 @@ class Graph(Surface):
         db = self.store.db
         for node in nodes:
             _check_element(node)
-            merged = _merged(_node(db, graph, node["id"]), node)
-            db.execute(
-                "INSERT OR REPLACE INTO graph_node VALUES (?, ?, ?)", (graph, node["id"], cbor.dumps(merged))
-            )
+            graph_rows.put_node(db, graph, node)
         for edge in edges:
             _check_element(edge)
-            db.execute(
-                "INSERT OR REPLACE INTO graph_edge VALUES (?, ?, ?, ?, ?)",
-                (graph, edge["id"], edge["from"], edge["to"], cbor.dumps(edge)),
-            )
+            graph_rows.put_edge(db, graph, edge)
         sessions = context.surface("sessions")
         if session is not None and sessions is not None:
             for surface, elements in (("graph_node", nodes), ("graph_edge", edges)):
@@ -276,45 +255,18 @@ class Graph(Surface):
         tag, body = next(iter(start.items())) if len(start) == 1 else (None, None)
         if tag == "Ids":
             for identity in check({"ids": body}, {"ids": listed(ID16)})["ids"][:MAX_ELEMENTS]:
-                if (node := _node(db, graph, identity)) is not None:
+                if (node := graph_rows.node(db, graph, identity)) is not None:
                     yield node
         elif tag == "Match":
             wanted = graph_filter.checked(body)
-            for node in _all_nodes(db, graph):
+            for node in graph_rows.all_nodes(db, graph):
                 if graph_filter.matches(wanted, _node_values(node)):
                     yield node
         elif tag == "Nearest":
             wanted = check(body, {"embedding": LIST, "k": U64})
-            yield from _nearest(_all_nodes(db, graph), _floats(wanted["embedding"]), wanted["k"])
+            yield from _nearest(graph_rows.all_nodes(db, graph), _floats(wanted["embedding"]), wanted["k"])
         else:
             raise ShapeError("start is one of Ids, Match, Nearest")
-
-
-def _node(db: apsw.Connection, graph: str, identity: bytes) -> dict[str, Any] | None:
-    item = db.execute("SELECT item FROM graph_node WHERE graph = ? AND id = ?", (graph, identity)).get
-    return cbor.loads(item) if item is not None else None
-
-
-def _all_nodes(db: apsw.Connection, graph: str) -> Iterator[dict[str, Any]]:
-    for (item,) in db.execute("SELECT item FROM graph_node WHERE graph = ?", (graph,)):
-        yield cbor.loads(item)
-
-
-def _merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A node over the one that was there: labels and attributes add up, the first source stays."""
-    if old is None:
-        return new
-    labels = list(dict.fromkeys([*old.get("labels", ()), *new.get("labels", ())]))
-    attributes = {**dict(old.get("attrs", ())), **dict(new.get("attrs", ()))}
-    merged = {
-        "id": old["id"],
-        "labels": labels,
-        "attrs": [[name, value] for name, value in attributes.items()],
-        "embedding": new.get("embedding", old.get("embedding")),
-        "source": old.get("source", new.get("source")),
-        "producer": old.get("producer", new.get("producer")),
-    }
-    return {name: value for name, value in merged.items() if value not in (None, [])}
 
 
 def _nearest(

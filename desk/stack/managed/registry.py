@@ -147,6 +147,8 @@ class Registry(Surface):
         if apply is None:
             raise CommandError("unsupported", f"the control command {tag} is not served")
         apply(self, body, envelope.get("stream") or EVERYWHERE, context)
+        for surface in context.surfaces.values():
+            surface.configured(context)
 
     def _register_projection(self, body: Any, _stream: str, _context: Context) -> None:
         body = checked_projection(body)
@@ -239,7 +241,7 @@ class Registry(Surface):
     _commands: ClassVar[Mapping[str, Apply]] = {
         "RegisterProjection": _register_projection,
         "DropProjection": _drop_projection,
-        "RegisterGraph": _register_projection,  # recorded for discovery; its plan is not run
+        "RegisterGraph": _register_projection,  # its plan is run by the graph fold
         "DropGraph": _drop_projection,
         "ApplyBinding": _apply_binding,
         "RemoveBinding": _remove_binding,

@@ -1,5 +1,6 @@
 """Which surfaces the stack serves, in the order their folds run. Serving one more is one more line here."""
 
+from desk.stack.folds.entities import Entities
 from desk.stack.folds.memory import Memory
 from desk.stack.managed.forks import Forks
 from desk.stack.managed.graph import Graph
@@ -19,6 +20,7 @@ SURFACES: tuple[type[Surface], ...] = (
     Forks,
     Queries,
     Graph,
+    Entities,
     Memory,
     Sessions,
 )

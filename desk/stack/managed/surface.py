@@ -124,6 +124,9 @@ class Surface:
     def greeted(self, context: Context) -> None:
         """A connection said hello."""
 
+    def configured(self, context: Context) -> None:
+        """The registry changed: a control command was applied, inside its transaction."""
+
     def disconnected(self, client_id: int) -> None:
         """A connection is gone."""
 
