@@ -18,7 +18,7 @@ from desk.proving.rows import Rows
 from desk.proving.stage import Row, Stage
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "prove.md"
-_SAMPLE = 200
+_SAMPLE = 150
 _COMPARED = 12
 
 
