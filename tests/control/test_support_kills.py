@@ -130,8 +130,10 @@ async def test_an_answer_given_while_the_resolver_is_down_is_not_lost(support: S
     assert [question.ticket for question in support.waiting()] == [ticket]
     await support.kill("resolver")
     await support.until(ticket, "closed")
-    counts = support.counts(ticket)
-    assert (counts.asked_raw, counts.paid) == (1, 1)
+    counts = support.counts(
+        ticket
+    )  # stopped before it acknowledged, the resolver asks again under the same key
+    assert (counts.asked, counts.paid) == (1, 1)
 
 
 async def test_nobody_answering_leaves_the_ticket_waiting_in_sight(support: SupportDesk) -> None:
