@@ -219,6 +219,15 @@ async def test_other_fields_rebuild_and_the_same_again_does_nothing(views):
     assert len(views.ops(agdx.CHANGES_TOPIC)) == 2
 
 
+async def test_many_rebuilds_leave_no_columns_behind(views):
+    views.bind()
+    views.publish({"a": 1, "b": "x"})
+    for n in range(6):
+        views.project(*("ab"[: 1 + n % 2]))
+    assert await views.rows() == [{"a": 1, "b": "x"}]
+    assert views.bench.band.surfaces["registry"].views.get(INDEX).width == 2
+
+
 async def test_two_topics_feed_one_view(views):
     views.project("a")
     views.bind("one")

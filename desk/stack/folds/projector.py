@@ -212,7 +212,7 @@ class Projector:
             for projection in binding.projections:
                 rules = self._extractions.get(projection)
                 for field_name, _, hint in rules.fields if rules else ():
-                    self.views.declare(name, field_name, hint)
+                    self.views.declare(name, field_name, hint, bounded=False)
 
     def gaps(self, view: View) -> list[Gap]:
         """Rows of a view that a query must leave out, because their records are gone."""

@@ -38,6 +38,7 @@ BINDING: Shape = {
     "retention": optional(MAP),
 }
 DEFINITION: Shape = {"id": U32, "source": MAP, "name": optional(TEXT), "version": optional(U32)}
+MAX_FIELDS = 256  # of one projection
 EVERYWHERE = ""  # the stream of the deployment-wide schema registry
 
 Body = dict[str, Any]
@@ -163,7 +164,10 @@ def checked_projection(body: Any) -> Body:
     body = check(body, PROJECTION)
     if not body["id"] or body["content_type"] not in CONTENT_TYPES:
         raise ShapeError("a projection needs an id and a content type of the protocol")
-    for rule in check(body["extraction"], RULES).get("fields") or ():
+    rules = check(body["extraction"], RULES).get("fields") or ()
+    if len(rules) > MAX_FIELDS:
+        raise ShapeError(f"a projection has at most {MAX_FIELDS} fields")
+    for rule in rules:
         check(rule, RULE)
         if not valid_name(rule["name"]) or rule["name"].startswith("__laser_"):
             raise ShapeError("a field name must be 1 to 255 bytes, trimmed, and not start with __laser_")

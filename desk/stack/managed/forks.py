@@ -16,7 +16,7 @@ from desk.stack.query.compile import unit_vector
 from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, Misfit, fit, kind_of, narrowed
 from desk.stack.query.relation import Layer
 from desk.stack.query.request import valid_name
-from desk.stack.query.views import View, Views
+from desk.stack.query.views import MAX_COLUMNS, View, Views
 from desk.stack.wire import agdx
 from desk.stack.wire.shape import BOOL, BYTES, LIST, MAP, TEXT, U32, U64, Shape, optional
 
@@ -245,10 +245,13 @@ def _id(request: Request) -> str:
 
 def _check_fields(view: View | None, fields: Mapping[Any, Any]) -> None:
     """Text that does not read as its column's kind is refused here: later it could only become null."""
+    known = view.columns if view else {}
+    if len(known) + sum(name not in known for name in fields) > MAX_COLUMNS:
+        raise SurfaceError({"InvalidFork": f"a view has at most {MAX_COLUMNS} fields"})
     for name, text in fields.items():
         if not valid_name(name) or not isinstance(text, str):
             raise SurfaceError({"InvalidFork": "fields are texts by valid names"})
-        column = view.columns.get(name) if view else None
+        column = known.get(name)
         if column is not None and column.kind in (BOOLEAN, LONG, DOUBLE):
             try:
                 fit(text, column.kind, read_text=True)

@@ -122,17 +122,7 @@ class Views:
         if view is None:
             self.db.execute("INSERT INTO view (name, width, trunk) VALUES (?, 0, ?)", (name, trunk))
             view = View(self.db.last_insert_rowid(), name, 0, trunk, {})
-            self.db.execute(
-                f"CREATE TABLE {view.table} (seq INTEGER PRIMARY KEY, source INTEGER, partition INTEGER, "
-                '"offset" INTEGER, at INTEGER, expires INTEGER, gone INTEGER);'
-                f'CREATE INDEX {view.table}_place ON {view.table} (partition, "offset");'
-                f"CREATE INDEX {view.table}_expires ON {view.table} (expires) WHERE expires IS NOT NULL;"
-                f"CREATE INDEX {view.table}_gone ON {view.table} (gone) WHERE gone IS NOT NULL;"
-                f"CREATE TABLE {view.bodies} (seq INTEGER PRIMARY KEY, payload BLOB, vector BLOB);"
-                f"CREATE TABLE {view.forked} (seq INTEGER PRIMARY KEY, fork INTEGER, partition INTEGER, "
-                '"offset" INTEGER, at INTEGER, gone INTEGER, tombstone INTEGER, based INTEGER, payload BLOB, vector BLOB);'
-                f'CREATE INDEX {view.forked}_place ON {view.forked} (fork, partition, "offset");'
-            )
+            self._create(view)
         elif trunk and not view.trunk:
             self.db.execute("UPDATE view SET trunk = 1 WHERE view = ?", (view.number,))
             view = replace(view, trunk=True)
@@ -150,21 +140,27 @@ class Views:
             self.db.execute("UPDATE view SET trunk = 0 WHERE view = ?", (view.number,))
             self._by_name[name] = replace(view, trunk=False)
         else:
-            self.db.execute(f"DROP TABLE {view.table}; DROP TABLE {view.bodies}; DROP TABLE {view.forked};")
+            self._drop_tables(view)
             for table in ("view", "view_column"):
                 self.db.execute(f"DELETE FROM {table} WHERE view = ?", (view.number,))
 
     def declare(
-        self, name: str, field: str, hint: str | None = None, *, fork_kind: str | None = None
+        self,
+        name: str,
+        field: str,
+        hint: str | None = None,
+        *,
+        fork_kind: str | None = None,
+        bounded: bool = True,
     ) -> Column:
         """The column of a field, made when it is not there; a hint decides its kind unless it has one.
 
-        Raises IndexError when the view has MAX_COLUMNS columns already.
+        `bounded`: raises IndexError when the view has MAX_COLUMNS columns already.
         """
         view = self._by_name[name]
         column = view.columns.get(field)
         if column is None:
-            if len(view.columns) >= MAX_COLUMNS:
+            if bounded and len(view.columns) >= MAX_COLUMNS:
                 raise IndexError(f"view {name} has {MAX_COLUMNS} columns already")
             place = 1 + max((c.place for c in view.columns.values()), default=-1)
             column = Column(place, field, None, None, None, False, 0, None, False)
@@ -190,14 +186,17 @@ class Views:
         self._put(name, replace(column, misfits=column.misfits + count, misfit=why))
 
     def anew(self, name: str) -> None:
-        """Forget every column: names and kinds are decided again, in new SQL columns.
+        """Begin a view again, without rows or columns: names and kinds are decided anew.
 
-        Cursors from before end here: their rows have no names any more.
+        Cursors from before end here. Only for a view on which no fork stands.
         """
         view = self._by_name[name]
         self._forgot(self.tick())
-        self._by_name[name] = replace(view, columns={})
+        self._drop_tables(view)
+        self._create(view)
         self.db.execute("DELETE FROM view_column WHERE view = ?", (view.number,))
+        self.db.execute("UPDATE view SET width = 0 WHERE view = ?", (view.number,))
+        self._by_name[name] = replace(view, width=0, columns={})
 
     def indexed(self, name: str, field: str) -> None:
         """An SQL index for exact matches on a column is there now."""
@@ -236,6 +235,22 @@ class Views:
         if number > self.forgotten:
             self.forgotten = number
             self.db.execute("UPDATE view_clock SET forgotten = ?", (number,))
+
+    def _create(self, view: View) -> None:
+        self.db.execute(
+            f"CREATE TABLE {view.table} (seq INTEGER PRIMARY KEY, source INTEGER, partition INTEGER, "
+            '"offset" INTEGER, at INTEGER, expires INTEGER, gone INTEGER);'
+            f'CREATE INDEX {view.table}_place ON {view.table} (partition, "offset");'
+            f"CREATE INDEX {view.table}_expires ON {view.table} (expires) WHERE expires IS NOT NULL;"
+            f"CREATE INDEX {view.table}_gone ON {view.table} (gone) WHERE gone IS NOT NULL;"
+            f"CREATE TABLE {view.bodies} (seq INTEGER PRIMARY KEY, payload BLOB, vector BLOB);"
+            f"CREATE TABLE {view.forked} (seq INTEGER PRIMARY KEY, fork INTEGER, partition INTEGER, "
+            '"offset" INTEGER, at INTEGER, gone INTEGER, tombstone INTEGER, based INTEGER, payload BLOB, vector BLOB);'
+            f'CREATE INDEX {view.forked}_place ON {view.forked} (fork, partition, "offset");'
+        )
+
+    def _drop_tables(self, view: View) -> None:
+        self.db.execute(f"DROP TABLE {view.table}; DROP TABLE {view.bodies}; DROP TABLE {view.forked};")
 
     def _slotted(self, view: View, column: Column) -> Column:
         slot, kind = view.width, AFFINITY.get(column.kind or "", "")
