@@ -241,7 +241,18 @@ def test_a_malformed_read_is_an_invalid_argument(bench, change):
     assert bench.plain(agdx.GRAPH_QUERY, request)["code"] == "invalid_argument"
 
 
-@pytest.mark.parametrize("change", [{"weight": "x"}, {"from": 1}, {"attrs": [["a"]]}, {"attrs": [[1, 2]]}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": "x"},
+        {"weight": 10**400},
+        {"from": 1},
+        {"attrs": [["a"]]},
+        {"attrs": [[1, 2]]},
+        {"attrs": [["a", 10**400]]},
+        {"attrs": [["a", [b"bytes"]]]},
+    ],
+)
 def test_a_malformed_upsert_writes_nothing(bench, change):
     request = {"v": 1, "graph": GRAPH, "nodes": [node("ann")], "edges": [{**edge("ann", "ann"), **change}]}
     assert cbor.loads(bench.send(agdx.GRAPH_UPSERT, bench.frame(request)))["code"] == "invalid_argument"

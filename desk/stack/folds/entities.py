@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS graph_source (
 """
 GRAPH = 1  # the kind of a graph projection
 MAX_TIME = 1 << 63
+MAX_NUMBER = 1e300
 _FNV_PRIME, _FNV_OFFSET, _MASK = 0x100000001B3, 0xCBF29CE484222325, (1 << 64) - 1
 
 Place = tuple[str, str, str]  # stream, topic, graph
@@ -133,9 +134,8 @@ def extracted(
             continue
         node = {"id": node_id(rule["label"], text_of(value)), "labels": [rule["label"]]}
         node["attrs"] = [["value", text_of(value)]]
-        vector = resolved(document, path_of(rule.get("embedding_pointer") or "/"))
-        if isinstance(vector, list) and vector and all(type(x) in (int, float) for x in vector):
-            node["embedding"] = [float(x) for x in vector]
+        if vector := _vector(document, rule.get("embedding_pointer")):
+            node["embedding"] = vector
         node["source"] = source
         nodes.append(node)
         ends.setdefault(rule["value_pointer"], node["id"])
@@ -145,6 +145,14 @@ def extracted(
         if (edge := _edge(rule, document, ends)) is not None and edge.setdefault("source", source)
     ]
     return nodes, edges
+
+
+def _vector(document: Any, pointer: str | None) -> list[float]:
+    """The embedding a pointer leads to; empty when there is none."""
+    found = resolved(document, path_of(pointer)) if pointer else None
+    if not isinstance(found, list) or not all(type(x) in (int, float) and abs(x) < MAX_NUMBER for x in found):
+        return []
+    return [float(x) for x in found]
 
 
 def _edge(rule: Mapping[str, Any], document: Any, ends: Mapping[str, bytes]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ start nodes are part of every result that has nodes. Reading a graph nobody wrot
 """
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -40,12 +41,13 @@ from desk.stack.wire.shape import (
     shaped,
 )
 
+MAX_FLOAT = sys.float_info.max
 MAX_NAME_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_LABELS, MAX_ATTRIBUTES = 128, 8, 10_000, 16, 32
 
 
 def _floats(vector: Sequence[Any]) -> list[float]:
     """The numbers as floats; ShapeError (a ValueError) when one is no finite number."""
-    if not all(type(x) in (int, float) and math.isfinite(x) for x in vector):
+    if not all(type(x) in (int, float) and -MAX_FLOAT <= x <= MAX_FLOAT for x in vector):
         raise ShapeError("an embedding is a list of finite numbers")
     return [float(x) for x in vector]
 
@@ -326,10 +328,20 @@ def _check_element(element: Mapping[str, Any]) -> None:
     attributes = element.get("attrs", ())
     if len(attributes) > MAX_ATTRIBUTES or len(element.get("labels", ())) > MAX_LABELS:
         raise _too_large("attributes or labels", len(attributes), MAX_ATTRIBUTES)
-    if not all(type(pair) is list and len(pair) == 2 and type(pair[0]) is str for pair in attributes):
-        raise ShapeError("attributes are [name, value] pairs")
+    for pair in attributes:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or not _is_value(pair[1]):
+            raise ShapeError("attributes are [name, value] pairs")
     if "embedding" in element:
         _floats(element["embedding"])
+
+
+def _is_value(value: Any) -> bool:
+    """Text, a 64-bit integer, a float, a boolean, null, or a list of such."""
+    if type(value) is list:
+        return all(map(_is_value, value))
+    if type(value) is int:
+        return -(1 << 63) <= value < 1 << 64
+    return value is None or type(value) in (str, float, bool)
 
 
 def _too_large(what: str, size: int, cap: int) -> SurfaceError:
