@@ -200,6 +200,14 @@ def test_an_item_may_carry_its_own_identity(bench):
     assert bench.ok(agdx.KV_GET, GET)["Value"]["version"] == 1
 
 
+def test_an_item_may_even_carry_the_identity_of_its_batch(bench):
+    own = cbor.loads(bench.frame(SET, operation_id=77))
+    frame = bench.frame(batch((agdx.KV_SET, own)), operation_id=77)
+    first = bench.send(agdx.BATCH, frame)
+    assert bench.send(agdx.BATCH, frame) == first
+    assert bench.ok(agdx.KV_GET, GET)["Value"]["version"] == 1
+
+
 def test_batches_have_bounds(bench):
     nested = cbor.loads(bench.send(agdx.BATCH, bench.frame(batch((agdx.BATCH, {})))))
     assert nested["code"] == "invalid_argument"

@@ -75,7 +75,7 @@ class Outcomes:
     def remember(self, operation_id: int, now_us: int, reply: bytes) -> None:
         """Record the reply of an operation, and forget a few old ones now and then."""
         key = operation_id.to_bytes(16, "big")
-        self._db.execute("INSERT INTO outcome VALUES (?, ?, ?)", (key, now_us, reply))
+        self._db.execute("INSERT OR REPLACE INTO outcome VALUES (?, ?, ?)", (key, now_us, reply))
         self._until_prune -= 1
         if not self._until_prune:
             self._until_prune = PRUNE_EVERY
