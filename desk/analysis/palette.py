@@ -12,7 +12,7 @@ VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
 
 OF_AGENT = {
-    "triage": ORANGE,
+    "triage": VERMILLION,
     "resolver": BLUE,
     "billing": GREEN,
     "person": PURPLE,
