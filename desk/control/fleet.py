@@ -78,9 +78,8 @@ async def start(
     folder = (told.data / name).absolute()
     if resume:
         noted = folders.noted(folder)
-        given = (
-            noted if not day or day == noted["day"] else {**noted, "day": day, "vans": vans, "orders": orders}
-        )
+        new = {"day": day, "vans": vans, "orders": orders}
+        given = noted if day in ("", noted["day"]) else new
     else:
         folders.fresh(folder)
         given = {"day": day or f"d{secrets.token_hex(2)}", "vans": vans, "orders": orders}

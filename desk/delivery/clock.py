@@ -24,7 +24,7 @@ def time_of_day(minute: float) -> str:
 
 def window(minute: float) -> tuple[int, int]:
     """The hour promised for an arrival at this minute: it starts on the half hour before. Demo minutes."""
-    start = math.floor((OPENS + minute) / HALF_HOUR) * HALF_HOUR - OPENS
+    start = math.floor(minute / HALF_HOUR) * HALF_HOUR  # the day begins on one
     return start, start + WINDOW
 
 

@@ -109,8 +109,10 @@ async def test_a_customer_let_down_on_two_days_is_told_so_once_a_day(tmp_path):
         await fleet.until_over(LONG)
         first_day = {e["stop"]: e["text"] for e in fleet.events() if e["kind"] == "told"}
         assert first_day and not any("late to you" in text for text in first_day.values())
-    async with running(tmp_path, resume=True, day="tuesday", **closed) as fleet:
+    later = {**closed, "incidents": (Planned(1.001, "closure", "van-1"),)}
+    async with running(tmp_path, resume=True, day="tuesday", **later) as fleet:
         assert fleet.stream == "fleet-tuesday"
+        assert (await fleet.until("incident"))["minute"] == 1.001
         await fleet.until_over(LONG)
         second_day = {e["stop"]: e["text"] for e in fleet.events() if e["kind"] == "told"}
         assert second_day.keys() == first_day.keys()
