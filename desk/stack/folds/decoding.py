@@ -97,6 +97,6 @@ def _enveloped(payload: bytes) -> bytes:
     """The body inside an AGDX envelope."""
     try:
         body = cbor.loads(payload)["body"]
-    except (cbor.DecodeError, KeyError, TypeError):
+        return bytes(body) if isinstance(body, bytes | list) else b""
+    except (ValueError, KeyError, TypeError):
         raise Undecodable("an envelope without a body") from None
-    return bytes(body) if isinstance(body, bytes | list) else b""

@@ -8,6 +8,7 @@ from typing import Any
 from desk.stack.folds.decoding import header_number, header_text
 from desk.stack.query.kinds import HINTS, narrowed
 from desk.stack.query.request import valid_name
+from desk.stack.query.vectors import is_vector
 from desk.stack.wire.iggy import Record
 
 INDEX = "agdx.idx."
@@ -91,7 +92,8 @@ def _header_value(record: Record, name: str, kind: str, raw: bytes) -> Any:
     if kind == "string":
         return narrowed(raw.decode("utf-8", "replace"))
     if kind in ("f32", "f64"):
-        return struct.unpack("<f" if kind == "f32" else "<d", raw)[0] if len(raw) in (4, 8) else None
+        form = "<f" if kind == "f32" else "<d"
+        return struct.unpack(form, raw)[0] if len(raw) == struct.calcsize(form) else None
     number = header_number(record, name)
     return bool(number) if kind == "bool" else number
 
@@ -114,4 +116,4 @@ def vector_of(document: Any, path: Path) -> list[float] | None:
     found = document.get(path[0]) if len(path) == 1 else resolved(document, path)
     if not isinstance(found, list) or not found:
         return None
-    return found if all(type(x) in (int, float) for x in found) else None
+    return found if is_vector(found) else None

@@ -29,7 +29,6 @@ from desk.stack.folds.promotion import reapply
 from desk.stack.folds.retention import Retention
 from desk.stack.folds.sources import Source, Sources
 from desk.stack.managed.schemas import Undecodable, Violation
-from desk.stack.query.compile import unit_vector
 from desk.stack.query.kinds import (
     BOOLEAN,
     DOUBLE,
@@ -44,6 +43,7 @@ from desk.stack.query.kinds import (
     text_of,
 )
 from desk.stack.query.relation import Gap
+from desk.stack.query.vectors import unit_vector
 from desk.stack.query.views import View, Views
 from desk.stack.wire.iggy import Record
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from desk.stack.folds.promotion import TRUNK, Change, land, put
 from desk.stack.managed.surface import Context, Handler, Request, Surface, SurfaceError
-from desk.stack.query.compile import unit_vector
 from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, Misfit, fit, kind_of, narrowed
 from desk.stack.query.relation import Layer
 from desk.stack.query.request import valid_name
+from desk.stack.query.vectors import is_vector, unit_vector
 from desk.stack.query.views import MAX_COLUMNS, View, Views
 from desk.stack.wire import agdx
 from desk.stack.wire.shape import BOOL, BYTES, LIST, MAP, TEXT, U32, U64, Shape, optional
@@ -265,9 +265,11 @@ def _embedding(text: str | None) -> bytes | None:
         return None
     try:
         numbers = json.loads(text)
-        return unit_vector([float(x) for x in numbers])
-    except (TypeError, ValueError, OverflowError):
-        raise SurfaceError({"InvalidFork": "an embedding is a JSON list of numbers"}) from None
+    except (ValueError, RecursionError):
+        numbers = None
+    if not is_vector(numbers):
+        raise SurfaceError({"InvalidFork": "an embedding is a JSON list of finite numbers"})
+    return unit_vector(numbers)
 
 
 def _typed(views: Views, view: View) -> View:

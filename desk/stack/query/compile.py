@@ -3,10 +3,8 @@
 Names that users chose never get into the text: fields become c<n>, results a<n>.
 """
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot
 from typing import Any
 
 from desk.stack.query.filters import Bindings, Scope, Term, condition, predicate
@@ -24,6 +22,7 @@ from desk.stack.query.relation import (
     where,
 )
 from desk.stack.query.request import invalid, unsupported
+from desk.stack.query.vectors import unit_vector
 
 BINARY = "binary"
 RESERVED = {PARTITION: 2_000_000_005, OFFSET: 2_000_000_006, PAYLOAD: 2_000_000_012}
@@ -256,9 +255,3 @@ def _doc(column: Any) -> str | None:
         return None
     s = "" if column.misfits == 1 else "s"
     return f"{column.misfits} value{s} did not fit this {column.kind} column and show as null; the last: {column.misfit}"
-
-
-def unit_vector(numbers: Sequence[float]) -> bytes:
-    """A vector scaled to length 1 (or all zero), as native doubles."""
-    length = hypot(*numbers) or 1.0
-    return struct.pack(f"{len(numbers)}d", *(x / length for x in numbers))

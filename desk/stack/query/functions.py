@@ -1,11 +1,11 @@
 """What SQLite lacks: population standard deviation, cosine distance, fork cells."""
 
 import math
-from operator import mul
 
 import apsw
 
 from desk.stack.query.kinds import Cell, Misfit, fit
+from desk.stack.query.vectors import distance
 
 
 def register(db: apsw.Connection) -> None:
@@ -30,13 +30,6 @@ class StdDev:
 
     def final(self) -> float | None:
         return math.sqrt(self.squares / self.count) if self.count else None
-
-
-def distance(stored: bytes | None, wanted: bytes) -> float | None:
-    """1 - cosine of two unit vectors; null when there is none or the lengths differ."""
-    if stored is None or len(stored) != len(wanted):
-        return None
-    return 1.0 - sum(map(mul, memoryview(stored).cast("d"), memoryview(wanted).cast("d")))
 
 
 def fitted(text: str | None, kind: str) -> Cell:

@@ -48,7 +48,10 @@ def fit(value: Scalar, kind: str, *, read_text: bool) -> tuple[str, Cell]:
     `read_text`: numbers and booleans written as text are read (columns with a hint, and rows put into forks).
     """
     if kind == STRING:
-        return kind, text_of(value)
+        try:
+            return kind, text_of(value)
+        except ValueError:  # Python writes no integer of thousands of digits
+            raise Misfit("an integer beyond 64 bits") from None
     if read_text and isinstance(value, str):
         value = _read(value, kind)
     own = kind_of(value)

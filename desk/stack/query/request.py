@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from desk.stack.managed.surface import SurfaceError
+from desk.stack.query.vectors import is_vector
 from desk.stack.wire.agdx import MAX_PAGE_SIZE
 from desk.stack.wire.shape import ANY, BOOL, ID16, LIST, MAP, TEXT, U32, U64, Shape, check, optional
 
@@ -212,7 +213,7 @@ def _vector(vector: Any) -> None:
         return
     check(vector, VECTOR)
     numbers = vector["embedding"]
-    if not 1 <= len(numbers) <= MAX_DIMENSIONS or not all(type(x) in (int, float) for x in numbers):
-        raise invalid(f"an embedding has 1 to {MAX_DIMENSIONS} numbers")
+    if len(numbers) > MAX_DIMENSIONS or not is_vector(numbers):
+        raise invalid(f"an embedding has 1 to {MAX_DIMENSIONS} finite numbers")
     if not vector["top_k"]:
         raise invalid("top_k is at least 1")
