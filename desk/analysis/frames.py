@@ -98,7 +98,7 @@ class Fold:
             by_minute.setdefault(int(event["minute"]), []).append(event)
         last = max([*self.spots, *by_minute], default=-1)
         vans: dict[str, Spot] = {}
-        story = _Story()
+        story = Story()
         found = []
         for minute in range(last + 1):
             if minute in self.spots:
@@ -116,7 +116,7 @@ def _spot(record: Record) -> Spot:
     )
 
 
-class _Story:
+class Story:
     """What has happened up to an event."""
 
     def __init__(self) -> None:
@@ -125,6 +125,7 @@ class _Story:
         self.stops: dict[str, str] = {}
         self.open: dict[str, str] = {}
         self.holds: dict[str, dict[str, str]] = {}
+        """Agent -> step in its hands -> in words; {"": "down"} between a death and the next start."""
 
     def take(self, event: Record) -> None:
         kind, agent = event["kind"], event.get("agent") or ""

@@ -12,7 +12,7 @@ Event = Mapping[str, Any]
 
 DEATHS = frozenset({"killed", "died"})
 PERSON = "person"
-DECISIONS = frozenset({"disputed", "paid", "redriven", "quarantined", "reinstated"})
+DECISIONS = frozenset({"approved", "declined", "redriven", "quarantined", "reinstated"})
 """What a person decided or did at the desk."""
 
 
@@ -65,7 +65,7 @@ def spans(events: Sequence[Event]) -> Spans:
             marks.append(Mark(agent, kind, at))
             for open_, done in ((held, steps), (holding, holds)):
                 done += [Span(*k, open_.pop(k), at, kind) for k in list(open_) if k[0] == agent]
-        elif kind in DECISIONS and event.get("by") not in (None, "nobody"):
+        elif kind in DECISIONS:
             marks.append(Mark(PERSON, kind, at, key[1]))
         elif kind == "replay":
             marks.append(Mark(agent, kind, at, key[1]))

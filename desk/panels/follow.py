@@ -1,0 +1,59 @@
+"""Keeps a panel up to date: its work runs soon after new events, at most once a beat; what fails is one sentence."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from desk.panels.press import sentence
+
+BEAT = 0.2
+"""Seconds in which all that happens is shown at once."""
+
+
+class Follow:
+    """Runs `work` after events of `desk`. `say(sentence)` shows trouble; an empty sentence takes it away again."""
+
+    def __init__(self, desk: Any, work: Callable[[], Awaitable[None]], say: Callable[[str], None]) -> None:
+        self._work, self._say = work, say
+        self._loop = asyncio.get_running_loop()
+        self._due, self._trouble = False, False
+        self._task: asyncio.Task[None] | None = None
+        desk.listen(lambda _events: self.soon())
+        self.soon()
+
+    def soon(self) -> None:
+        """Bring it up to date within a beat."""
+        if not self._due:
+            self._due = True
+            self._loop.call_later(BEAT, self._start)
+
+    def _start(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._loop.call_later(BEAT, self._start)
+            return
+        self._due = False
+        self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self._work()
+            if self._trouble:
+                self._say("")
+            self._trouble = False
+        except Exception as error:  # a panel that fails says so; it has nobody to raise to
+            self._trouble = True
+            self._say(sentence(error))
+
+
+def background(work: Callable[[], Awaitable[Any]], say: Callable[[str], None]) -> Callable[[], None]:
+    """A callback that starts a coroutine on the loop it was made on, from any thread; trouble is one sentence."""
+    loop = asyncio.get_running_loop()
+
+    async def run() -> None:
+        say("")
+        try:
+            await work()
+        except Exception as error:
+            say(sentence(error))
+
+    return lambda: asyncio.run_coroutine_threadsafe(run(), loop) and None

@@ -1,0 +1,129 @@
+"""The panels of the delivery desk: what they show of a log, and that a button does one thing."""
+
+import asyncio
+
+from desk.analysis.handling import handlings
+from desk.control.fleet import Prompt
+from desk.delivery.planning.round import Round
+from desk.panels.desk_work import ApprovalsPanel, ParkedPanel
+from desk.panels.events import EventsPanel
+from desk.panels.exceptions import ExceptionsPanel
+from desk.panels.incidents import BUSIEST, IncidentsPanel
+from tests.panels.fleets import PaperFleet, tuesday_events
+
+
+def buttons(widget) -> dict[str, object]:
+    """Every button below a widget by its label."""
+    found = {}
+    for child in getattr(widget, "children", ()):
+        if type(child).__name__ == "Button":
+            found[child.description] = child
+        found |= buttons(child)
+    return found
+
+
+async def settle() -> None:
+    for _ in range(6):
+        await asyncio.sleep(0)
+
+
+async def test_an_incident_happens_to_the_chosen_van():
+    fleet = PaperFleet()
+    fleet.round_of = {"van-1": Round("van-1"), "van-2": Round("van-2", parked=True), "van-3": Round("van-3")}
+    panel = IncidentsPanel(fleet)
+    await panel.refresh()
+    assert panel._van.options == (BUSIEST, "van-1", "van-3")
+    buttons(panel)["Road closure"].click()
+    await settle()
+    panel._van.value = "van-3"
+    buttons(panel)["Nobody home"].click()
+    buttons(panel)["SMS gateway down"].click()
+    await settle()
+    assert fleet.asked == [("closure", ""), ("nobody_home", "van-3"), ("sms_down", "")]
+
+
+async def test_the_slider_follows_the_vans_and_asks_only_when_a_person_moves_it():
+    fleet = PaperFleet()
+    fleet.round_of = {f"van-{n}": Round(f"van-{n}") for n in range(1, 5)}
+    panel = IncidentsPanel(fleet)
+    await panel.refresh()
+    assert panel._slider.value == 4 and not fleet.asked
+    panel._slider.value = 6
+    await settle()
+    assert fleet.asked == [("vans", 6)]
+
+
+async def test_a_question_has_two_answers_and_goes_when_it_is_answered():
+    fleet = PaperFleet()
+    fleet.prompts = [Prompt("tue-bill", "Dispute $19.70?", 1970)]
+    panel = ApprovalsPanel(fleet)
+    await panel.refresh()
+    kept = panel._row.children
+    await panel.refresh()
+    assert panel._row.children == kept
+    buttons(panel)["Approve"].click()
+    await settle()
+    assert fleet.asked == [("approve", "tue-bill")]
+    fleet.prompts = []
+    await panel.refresh()
+    assert not panel._row.children
+
+
+async def test_parked_messages_and_the_button_that_sends_them():
+    fleet = PaperFleet()
+    panel = ParkedPanel(fleet)
+    await panel.refresh()
+    assert buttons(panel)["Fix and redrive"].disabled
+    letter = {"step": "notify", "capsule": {"attempts": 3, "detail": "the gateway <is> down"}}
+    fleet.letters = {f"tue-{n}": letter for n in range(6)}
+    await panel.refresh()
+    assert "3 attempts" in panel._letters.value and "&lt;is&gt;" in panel._letters.value
+    assert "and 2 more" in panel._letters.value
+    buttons(panel)["Fix and redrive"].click()
+    await settle()
+    assert fleet.asked == [("redrive",)]
+
+
+async def test_an_exception_card_shows_who_has_the_step():
+    fleet = PaperFleet()
+    panel = ExceptionsPanel(fleet)
+    await panel.refresh()
+    assert "Nothing has happened yet" in panel._cards.value
+    events = tuesday_events(99)
+    dead = next(i for i, e in enumerate(events) if e["kind"] == "killed")
+    fleet.happen(*events[:dead])
+    await panel.refresh()
+    assert "road closure, van-1" in panel._cards.value and "routing-2" in panel._cards.value
+    assert [s.state for s in handlings(events[:dead])[0].steps] == ["done", "in hand", "waiting"]
+    assert [s.state for s in handlings(events[: dead + 1])[0].steps] == ["done", "lost", "waiting"]
+    done = handlings(tuesday_events(99))
+    assert {s.state for h in done for s in h.steps} == {"done"} and not any(h.open for h in done)
+
+
+async def test_filters_keep_what_was_asked_for():
+    fleet = PaperFleet()
+    fleet.happen(*tuesday_events(99))
+    panel = EventsPanel(fleet)
+    await panel.refresh()
+    assert "drives to" not in panel._log.value
+    panel._sort.value = "kills and recovery"
+    await panel.refresh()
+    assert "SIGKILL" in panel._log.value and "told" not in panel._log.value
+    panel._agent.value = "customer"
+    await panel.refresh()
+    assert "SIGKILL" not in panel._log.value
+
+
+async def test_trouble_is_one_sentence_and_goes_away():
+    fleet = PaperFleet()
+    panel = ExceptionsPanel(fleet)
+
+    def fail():
+        raise RuntimeError("The stack is not there.\nsecond line")
+
+    fleet.events = fail
+    await panel._follow._run()
+    assert "The stack is not there." in panel._problem.value and "second" not in panel._problem.value
+    del fleet.events
+    await panel._follow._run()
+    assert "stack" not in panel._problem.value

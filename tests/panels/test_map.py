@@ -1,0 +1,145 @@
+"""The live map sends what changed and nothing else."""
+
+import pytest
+
+from desk.delivery.planning.round import Round
+from desk.panels import layers
+from desk.panels.map import MapPanel
+from desk.panels.tracks import Tracks
+from tests.analysis.tuesday import records
+from tests.panels.fleets import PaperFleet
+
+CLOSED = next(report for report in records()["positions"] if report.get("why") == "closure")
+
+
+@pytest.fixture
+async def shown():
+    fleet = PaperFleet()
+    fleet.drive(0.0)
+    panel = MapPanel(fleet)
+    panel._task.cancel()  # the test beats
+    await panel.update()
+    return fleet, panel
+
+
+def sent(panel, trait: str) -> list[str]:
+    """Note every van whose trait changes from now on."""
+    changes: list[str] = []
+    for name, mark in panel._vans.items():
+        mark.observe(lambda _change, name=name: changes.append(name), trait)
+    return changes
+
+
+async def test_only_vans_that_moved_are_sent(shown):
+    fleet, panel = shown
+    moved = sent(panel, "location")
+    last = {name: mark.location for name, mark in panel._vans.items()}
+    van = fleet.positions[0]
+    fleet.positions.append({**van, "minute": 0.3, "lon": van["lon"] + 0.001})
+    await panel.update()
+    assert moved == [van["van"]]
+    assert panel._vans[van["van"]].location != last[van["van"]]
+    await panel.update()
+    assert len(moved) == 1
+
+
+async def test_an_icon_changes_with_what_a_van_does_not_with_where_it_is(shown):
+    fleet, panel = shown
+    drawn = sent(panel, "icon")
+    fleet.drive(CLOSED["minute"] - 0.1)
+    await panel.update()
+    assert not drawn
+    fleet.drive(CLOSED["minute"])
+    await panel.update()
+    assert drawn == ["van-1"]
+    assert "stopped" in panel._vans["van-1"].icon.html
+
+
+async def test_each_leg_of_a_trail_is_sent_once(shown):
+    fleet, panel = shown
+    fleet.drive(20.0)
+    await panel.update()
+    trails = panel._group["trails"].layers
+    assert trails
+    legs = {line.model_id: line.locations for line in trails}
+    fleet.drive(60.0)
+    await panel.update()
+    after = panel._group["trails"].layers
+    assert len(after) > len(trails)
+    assert {line.model_id: line.locations for line in after[: len(trails)]} == legs
+
+
+async def test_a_round_that_stayed_as_it_is_sends_nothing(shown):
+    fleet, panel = shown
+    fleet.round_of = {"van-1": Round("van-1", drops=("s-01", "s-02"))}
+    panel._changed()
+    await panel.update()
+    ahead = panel._ahead["van-1"]
+    assert len(ahead.locations) == 3  # two drops and the way home
+    changes = []
+    ahead.observe(changes.append, "locations")
+    panel._changed()
+    await panel.update()
+    assert not changes
+    fleet.round_of = {"van-1": Round("van-1", drops=("s-02",), at="s-01", parked=True)}
+    panel._changed()
+    await panel.update()
+    assert ahead.locations == []
+
+
+async def test_a_closed_road_is_marked_until_the_drop_behind_it_is_made(shown):
+    fleet, panel = shown
+    blocked = CLOSED["stop"]
+    fleet.round_of = {"van-1": Round("van-1", drops=(blocked,))}
+    fleet.drive(CLOSED["minute"])
+    panel._changed()
+    await panel.update()
+    assert len(panel._group["closed"].layers) == 1
+    fleet.round_of = {"van-1": Round("van-1", at=blocked)}
+    panel._changed()
+    await panel.update()
+    assert not panel._group["closed"].layers
+
+
+async def test_a_stop_shows_its_state_and_its_popup_says_who_comes(shown):
+    fleet, panel = shown
+    fleet.state_of = {
+        "s-01": {"state": "delivered", "van": "van-1"},
+        "s-02": {"state": "planned", "van": "van-1"},
+    }
+    fleet.round_of = {"van-1": Round("van-1", drops=("s-02",))}
+    panel._changed()
+    await panel.update()
+    assert panel._stops["s-01"].fill_color == layers.STOPS["delivered"][0]
+    panel._tell("s-02")
+    assert "van-1, between" in panel._popup_text.value
+    panel._tell("s-03")
+    assert "has not ordered" in panel._popup_text.value
+
+
+async def test_tiles_come_only_when_asked_for(shown):
+    _, panel = shown
+    assert not [layer for layer in panel.map.layers if hasattr(layer, "url")]
+    panel._show_tiles(True)
+    assert "OpenStreetMap" in panel.map.layers[0].attribution
+    panel._show_tiles(False)
+    assert not [layer for layer in panel.map.layers if hasattr(layer, "url")]
+
+
+async def test_a_desk_that_has_stopped_is_said_in_one_sentence():
+    fleet = PaperFleet()
+    fleet.stopped = True
+    panel = MapPanel(fleet)
+    await panel._task
+    assert "This desk has stopped" in panel._problem.value
+
+
+def test_tracks_from_batches_of_any_size():
+    rows = records()["positions"]
+    whole, parts = Tracks(), Tracks()
+    one = whole.take(rows)
+    legs = {}
+    for start in range(0, len(rows), 13):
+        for van, more in parts.take(rows[start : start + 13]).legs.items():
+            legs.setdefault(van, []).extend(more)
+    assert (parts.where, parts.doing, legs) == (whole.where, whole.doing, one.legs)
