@@ -63,7 +63,7 @@ def decoded(record: Record, declared: str, schemas: Schemas) -> Any:
     if ENVELOPE in record.headers:
         body = _enveloped(body)
     schema_id = header_number(record, SCHEMA_ID)
-    schema = None if schema_id is None else schemas(schema_id)
+    schema = schemas(schema_id) if schema_id is not None and 0 <= schema_id < 1 << 32 else None
     if kind in ("avro", "protobuf"):
         if schema is None:
             raise Undecodable(
