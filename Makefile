@@ -4,7 +4,7 @@ BIN := .venv/bin
 NBVAL := -p no:cacheprovider -c /dev/null --rootdir notebooks --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/notebooks/sanitize.cfg --nbval-cell-timeout 60 --durations=0 --durations-min=1
 
-.PHONY: venv lab demo day test lint notebooks bench prove constraints clean
+.PHONY: venv lab demo day test lint notebooks bench prove site constraints clean
 
 venv: .venv/.installed
 
@@ -38,6 +38,9 @@ bench: venv
 
 prove: venv
 	$(BIN)/python -m desk.proving
+
+site: venv
+	$(BIN)/python -m desk.course.site --out site
 
 constraints: venv
 	( echo "# Exact versions that make venv installs. Written by make constraints; names no host."; \

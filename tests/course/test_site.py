@@ -1,0 +1,31 @@
+"""The static pages: every notebook, its outputs, nothing from the network, a word where a panel was."""
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from desk.course.site import WIDGET, build
+
+PICTURE = Path(__file__).parents[2] / "docs" / "kill.png"
+
+
+def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> None:
+    widget = {WIDGET: {"model_id": "m", "version_major": 2}, "text/plain": "Agents()"}
+    book = new_notebook(
+        cells=[
+            new_markdown_cell("# Count <the> refunds"),
+            new_code_cell("1 + 1", outputs=[new_output("execute_result", {"text/plain": "two refunds"})]),
+            new_code_cell("panel", outputs=[new_output("execute_result", widget)]),
+        ]
+    )
+    path = tmp_path / "07_count.ipynb"
+    nbformat.write(book, path)
+    out = tmp_path / "site"
+    build([path], PICTURE, out)
+    page = (out / "07_count.html").read_text()
+    assert "two refunds" in page
+    assert "Run the notebook to use it" in page and "Agents()" not in page
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=.?(https?:)?//", page)
+    assert '<a href="07_count.html">Count &lt;the&gt; refunds</a>' in (out / "index.html").read_text()
