@@ -116,7 +116,7 @@ class Definitions:
 
         One that is not there yet is remembered: registering it projects its records again.
         """
-        if number >= 1 << 32:
+        if not 0 <= number < 1 << 32:
             return None  # ids are u32: this one never comes
         key = stream, number
         if key not in self._compiled:
