@@ -179,8 +179,8 @@ class Projector:
         name = binding.index
         self.views.ensure(name, trunk=True)
         source = self.sources.current(binding)
-        if source is not None and self.sources.emptied(source, binding):
-            self.views.anew(name)
+        if source is not None:
+            self.sources.emptied(source, binding)
         self._layouts = {key: layout for key, layout in self._layouts.items() if key[0] != name}
         self.declare(name)
         if source is None:

@@ -95,21 +95,31 @@ class Sources:
             kept = 0
         self._reached(source.number, partition, last + 1, kept)
 
-    def emptied(self, source: Source, binding: Fed) -> bool:
-        """Before a rebuild: remove what will be projected again. True when no other row stands on the columns."""
+    def emptied(self, source: Source, binding: Fed) -> None:
+        """Before a rebuild: take out what will be projected again, and the columns with it where nothing else
+        stands on them: rows whose records are gone, other sources, forks."""
         view = self._views.get(binding.index)
         assert view is not None
         if binding.retention.kind == MIRROR:
-            self._views.remove(view, "source = ?", (source.number,))
+            doomed, values = "source = ?", [source.number]
         else:
+            place = '(source = ? AND partition = ? AND "offset" >= ?)'
+            doomed = " OR ".join([place] * source.partitions)
+            values = []
             for partition in range(source.partitions):
-                first = self._log.first(binding.stream, binding.topic, partition)
-                place = 'source = ? AND partition = ? AND "offset" >= ?'
-                self._views.remove(view, place, (source.number, partition, first))
-        left = self._db.execute(f"SELECT 1 FROM {view.table} WHERE gone IS NULL LIMIT 1").get
-        forked = self._db.execute(f"SELECT 1 FROM {view.forked} LIMIT 1").get
-        severed = self._db.execute("SELECT 1 FROM fork WHERE cut IS NOT NULL LIMIT 1").get
-        return left is None and forked is None and severed is None
+                values += [
+                    source.number,
+                    partition,
+                    self._log.first(binding.stream, binding.topic, partition),
+                ]
+        stands = (
+            f"SELECT EXISTS (SELECT 1 FROM {view.table} WHERE gone IS NULL AND NOT ({doomed})) "
+            f"OR EXISTS (SELECT 1 FROM {view.forked}) OR EXISTS (SELECT 1 FROM fork WHERE cut IS NOT NULL)"
+        )
+        if self._db.execute(stands, values).get:
+            self._views.remove(view, f"({doomed})", tuple(values))
+        else:
+            self._views.anew(view.name)
 
     def rebuilt(self, source: Source, partition: int, first: int, last: int) -> None:
         """A partition was projected from `first` to `last`."""

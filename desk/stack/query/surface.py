@@ -140,7 +140,7 @@ class Queries(Surface):
             kind = "DeadlineExceeded" if by_deadline else "Cancelled"
             raise SurfaceError({kind: {"execution_id": execution.id}}) from None
         except (SurfaceError, apsw.Error, MemoryError) as error:
-            value = error.value if isinstance(error, SurfaceError) else {"Backend": str(error)}
+            value = _refusal(error)
             execution.end("failed", _now_us(), value)
             raise SurfaceError(value) from error
         execution.scanned, execution.produced, execution.rows = result.scanned, len(result.rows), result.count
@@ -248,6 +248,15 @@ def reply(
     if frontier:
         context["frontier"] = frontier
     return {"fields": result.fields, "rows": result.rows, "page": page, "context": context}
+
+
+def _refusal(error: Exception) -> Any:
+    """What goes under `Err`."""
+    if isinstance(error, SurfaceError):
+        return error.value
+    if isinstance(error, apsw.SQLError) and str(error).startswith("no such"):
+        return {"Unavailable": "the view changed while the query waited; ask again"}
+    return {"Backend": str(error)}
 
 
 def _pages_read(db: apsw.Connection) -> int:
