@@ -22,7 +22,7 @@ from desk.stack.wire import agdx, cbor
 from desk.stack.wire.agdx import Feature
 from desk.stack.wire.shape import ID16, MAP, TEXT, U32, U64, Shape
 
-ENGINE = {"name": "sqlite", "version": apsw.sqlite_lib_version()}
+ENGINE = {"name": "sqlite", "version": apsw.sqlite_lib_version(), "dialect": "sqlite"}
 MAX_PAGE_BYTES = 32 << 20  # a page of payloads ends early here
 MAX_REPLY_BYTES = agdx.MAX_FRAME_BYTES - (1 << 20)
 
