@@ -212,6 +212,14 @@ class FleetDesk:
         """End that process cleanly and start it with these switches changed; an empty one is taken away."""
         await self._ask(self.supervisor.restart(name, **switches))
 
+    async def speed(self, speed: float | str) -> None:
+        """Let the demo clock run at this speed from now on; "max" does not wait. Raises DeskError."""
+        try:
+            self.settings.having(speed=speed)
+        except SettingsError as error:
+            raise DeskError(str(error)) from None
+        await self.restart("simulator", speed=str(speed))
+
     async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
         """Turn the monkey on or off: it kills a random process every so many seconds (give or take a half)."""
         chosen = self.settings.seed if seed is None else seed

@@ -50,7 +50,7 @@ class Simulator:
         self.f, self.w = fleet, World(fleet)
         self.history = self.w.history
         self.vans, self.playing = Vans(self.w), Playing(self.w)
-        self.speed, self.watched = settings.speed, self.w.watched
+        self.speed, self.watched = self.w.speed, self.w.watched
         self.planned = from_text(switches.get("incidents"))
         self.tick = 0
         points = {p.id: (p.lon, p.lat) for p in fleet.places.values()}

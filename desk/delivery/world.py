@@ -24,7 +24,9 @@ class World:
 
     def __init__(self, fleet: Fleet) -> None:
         self.f = fleet
-        self.watched = not math.isinf(fleet.me.settings.speed)
+        told = fleet.me.switches.get("speed")
+        self.speed = (fleet.me.settings.having(speed=told) if told else fleet.me.settings).speed
+        self.watched = not math.isinf(self.speed)
         self.places = fleet.places
         self.metres = load_legs().metres
         self.roads = Roads()
