@@ -39,6 +39,7 @@ class Route(NamedTuple):
     shape: Shape
     position: str  # the surface name of its frontier, or ""
     checks_first: bool  # refuses before it writes
+    encode: Callable[[Any], bytes]
 
 
 Answer = Callable[[bytes, Caller], bytes | Awaitable[bytes]]
@@ -135,7 +136,7 @@ class Band:
             return _answer(route, request, context)
         try:
             with self._store.db:  # a savepoint: what a refused handler wrote goes, the outcome stays
-                return _reply(route.handler(check_request(request, route.shape), context))
+                return _reply(route, route.handler(check_request(request, route.shape), context))
         except SurfaceError as error:
             return cbor.dumps({"Err": error.value})
 
@@ -183,7 +184,7 @@ class Band:
             return cbor.dumps({"Err": error.value})
         if isinstance(outcome, Awaitable):
             raise CommandError("unsupported", "a query cannot ride in a batch")
-        return _reply(outcome)
+        return _reply(route, outcome)
 
     # ---- reads
 
@@ -202,7 +203,7 @@ class Band:
             outcome = route.handler(check_request(cbor.loads(body), route.shape), context)
         except SurfaceError as error:
             return cbor.dumps({"Err": error.value})
-        return _reply_later(outcome) if isinstance(outcome, Awaitable) else _reply(outcome)
+        return _reply_later(route, outcome) if isinstance(outcome, Awaitable) else _reply(route, outcome)
 
     def _answer_raw(self, route: Route, body: bytes, caller: Caller) -> bytes:
         return route.handler(body, self._context(caller))
@@ -231,7 +232,10 @@ class Band:
             handlers: Mapping[int, Callable[..., Any]] = getattr(surface, kind)
             for code, handler in handlers.items():
                 shape = surface.shapes.get(code, _NO_SHAPE)
-                routes[code] = Route(handler.__get__(surface), shape, surface.position, surface.checks_first)
+                encode = cbor.dumps_floatless if surface.floatless else cbor.dumps
+                routes[code] = Route(
+                    handler.__get__(surface), shape, surface.position, surface.checks_first, encode
+                )
         return routes
 
 
@@ -250,18 +254,18 @@ def check_request(request: Any, shape: Shape) -> dict[str, Any]:
 
 def _answer(route: Route, request: Any, context: Context) -> bytes:
     try:
-        return _reply(route.handler(check_request(request, route.shape), context))
+        return _reply(route, route.handler(check_request(request, route.shape), context))
     except SurfaceError as error:
         return cbor.dumps({"Err": error.value})
 
 
-def _reply(outcome: Any) -> bytes:
-    return cbor.dumps(outcome.value if isinstance(outcome, Bare) else {"Ok": outcome})
+def _reply(route: Route, outcome: Any) -> bytes:
+    return route.encode(outcome.value if isinstance(outcome, Bare) else {"Ok": outcome})
 
 
-async def _reply_later(outcome: Awaitable[Any]) -> bytes:
+async def _reply_later(route: Route, outcome: Awaitable[Any]) -> bytes:
     try:
-        return _reply(await outcome)
+        return _reply(route, await outcome)
     except SurfaceError as error:
         return cbor.dumps({"Err": error.value})
     except CommandError as error:

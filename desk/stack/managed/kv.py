@@ -73,6 +73,7 @@ class KeyValue(Surface):
     features = agdx.Feature.KV_CAS
     position = "kv"
     checks_first = True
+    floatless = True
     shapes = MappingProxyType({code: kv.REQUESTS[code] for code in OWN})
 
     def reload(self) -> None:

@@ -40,6 +40,7 @@ class Leases(Surface):
     features = agdx.Feature.KV_CAS_FENCED | agdx.Feature.KV_FENCED_LEASES
     position = "kv"
     checks_first = True
+    floatless = True
     shapes = MappingProxyType(
         {
             code: kv.REQUESTS[code]

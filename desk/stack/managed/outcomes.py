@@ -38,16 +38,21 @@ class Outcomes:
         self._reserved: dict[str, int] = {}
         self._until_prune = PRUNE_EVERY
         self._frontier = b""
+        self._newest = 0  # the highest operation id recorded; a higher one need not be looked for
 
     def reload(self) -> None:
         """Go on from the reserved heads of the table."""
         rows = self._db.execute("SELECT surface, generation, reserved FROM mutation_head").fetchall()
         self.heads = {surface: Position(generation, reserved) for surface, generation, reserved in rows}
         self._frontier = b""
+        newest = self._db.execute("SELECT max(operation) FROM outcome").get
+        self._newest = int.from_bytes(newest or b"", "big")
         self._reserved = {surface: reserved for surface, _, reserved in rows}
 
     def recall(self, operation_id: int) -> bytes | None:
         """The recorded reply of an operation, or None when it was not applied (or is long forgotten)."""
+        if operation_id > self._newest:
+            return None
         key = operation_id.to_bytes(16, "big")
         return self._db.execute("SELECT reply FROM outcome WHERE operation = ?", (key,)).get
 
@@ -76,6 +81,8 @@ class Outcomes:
         """Record the reply of an operation, and forget a few old ones now and then."""
         key = operation_id.to_bytes(16, "big")
         self._db.execute("INSERT OR REPLACE INTO outcome VALUES (?, ?, ?)", (key, now_us, reply))
+        if operation_id > self._newest:
+            self._newest = operation_id
         self._until_prune -= 1
         if not self._until_prune:
             self._until_prune = PRUNE_EVERY

@@ -101,6 +101,7 @@ class Surface:
     raw: ClassVar[Mapping[int, RawHandler]] = {}  # bodies that are no CBOR; the answer is sent as it is
     marker: ClassVar[bytes] = b""  # bytes that must occur in an append for `appended` to have any work
     checks_first: ClassVar[bool] = False  # its mutations refuse before they write: no savepoint around them
+    floatless: ClassVar[bool] = False  # none of its outcomes holds a float
     writes: ClassVar[frozenset[int]] = frozenset()  # plain codes that need the engine's transaction
 
     def __init__(self, store: Store, log: Log) -> None:
