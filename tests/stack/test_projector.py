@@ -150,6 +150,16 @@ async def test_content_types_decide_how_a_body_is_read(views):
     ]
 
 
+async def test_message_pack_bodies_are_read(views):
+    msgpack = pytest.importorskip("msgpack")
+    views.project("a", content_type="any")
+    views.bind()
+    for body in (msgpack.packb({"a": "x"}), b"\xc1", msgpack.packb({"a": "y"})[:-1], b"\x81\x91\x01\x01"):
+        views.publish(body, headers={"agdx.ct": ("u8", b"\x02")})
+    assert await views.rows("a") == ["x"]
+    assert [c["reason"] for c in views.ops("dlq")] == ["the body is not MessagePack"] * 3
+
+
 async def test_a_reference_picks_the_projection_as_the_producer_typed_it(views):
     views.project("a")
     views.project("b", id="stream:desk/other.v2")

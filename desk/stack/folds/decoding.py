@@ -88,9 +88,20 @@ def _self_describing(kind: str, body: bytes) -> Any:
         if kind in ("json", "cbor"):
             raise Undecodable(f"the body is not {kind.upper()}") from None
         return None
-    if kind in ("msgpack", "bson", "arrow"):
+    if kind == "msgpack":
+        return _msgpack(body)
+    if kind in ("bson", "arrow"):
         raise Undecodable(f"{kind} bodies are not decoded here")
     return None
+
+
+def _msgpack(body: bytes) -> Any:
+    import msgpack
+
+    try:
+        return msgpack.unpackb(body, strict_map_key=False)
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
+        raise Undecodable("the body is not MessagePack") from None
 
 
 def _enveloped(payload: bytes) -> bytes:
