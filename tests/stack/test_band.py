@@ -157,6 +157,10 @@ def test_the_short_way_through_a_frame_reads_what_the_decoder_reads(number, payl
     assert agdx.mutation_frame(framed) == (number, payload)
     read = cbor.dumps({"v": 1, "read": payload})
     assert agdx.read_frame(read) == agdx.ReadFrame(payload)
+    position = {"topic_generation": number % 2**64, "partition": 0, "offset": 7}
+    ahead = {"v": 1, "read": payload, "min_position": position, "log_head": True, "min_sessions": [{"a": 1}]}
+    for fields in (ahead, dict(reversed(ahead.items()))):
+        assert agdx.read_frame(cbor.dumps(fields)) == (payload, position, True, ({"a": 1},))
     for body, decode in ((framed, agdx.mutation_frame), (read, agdx.read_frame)):
         if cut or more:
             with pytest.raises((cbor.DecodeError, ShapeError)):

@@ -12,6 +12,7 @@ Every managed call is an Iggy request whose command code is 1,000,000 or more an
 
 from collections.abc import Mapping
 from enum import IntFlag
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from desk.stack.wire import cbor
@@ -55,6 +56,7 @@ MAX_PAGE_SIZE = 1000
 MIN_LEASE_TTL_US, MAX_LEASE_TTL_US, MAX_HOLDER_ID_BYTES = 1_000_000, 300_000_000, 128
 MAX_BATCH_OPS, MAX_BATCH_BYTES = 64, 64 << 20
 MAX_CLIENT_METADATA_BYTES = 64 << 10
+MAX_KEPT_BARRIERS = 256  # bytes of a read's barriers up to which the decoded ones are kept for the next read
 
 
 class Feature(IntFlag):
@@ -92,13 +94,9 @@ class ReadFrame(NamedTuple):
 
 
 _MUTATION: Shape = {"v": U32, "operation_id": U128, "payload": BYTES}
-_READ: Shape = {
-    "v": U32,
-    "read": BYTES,
-    "min_position": optional(MAP),
-    "log_head": optional(BOOL),
-    "min_sessions": optional(LIST),
-}
+_BARRIERS: Shape = {"min_position": optional(MAP), "log_head": optional(BOOL), "min_sessions": optional(LIST)}
+_READ: Shape = {"v": U32, "read": BYTES, **_BARRIERS}
+Barriers = tuple[Mapping[str, int] | None, bool, tuple[Mapping[str, Any], ...]]
 
 
 # A frame as the SDK writes it is read without the general decoder: all but its payload is the same bytes.
@@ -106,16 +104,16 @@ _MUTATION_HEAD = b"\xa3\x61v\x01\x6coperation_id\xc2\x50"  # then 16 bytes of id
 _MUTATION_PAYLOAD = b"\x67payload"
 _MUTATION_ID_END = len(_MUTATION_HEAD) + 16
 _MUTATION_REST = _MUTATION_ID_END + len(_MUTATION_PAYLOAD)
-_READ_HEAD = b"\xa2\x61v\x01\x64read"
+_READ_HEAD = b"\x61v\x01\x64read"  # behind the head of a map
 
 
 def mutation_frame(body: bytes) -> MutationFrame:
     """The frame around a mutation; ShapeError or DecodeError when there is none."""
     if body.startswith(_MUTATION_HEAD) and body.startswith(_MUTATION_PAYLOAD, _MUTATION_ID_END):
-        payload = cbor.last_bytes(body, _MUTATION_REST)
+        span = cbor.bytes_at(body, _MUTATION_REST)
         identity = int.from_bytes(body[len(_MUTATION_HEAD) : _MUTATION_ID_END], "big")
-        if payload is not None and identity:
-            return MutationFrame(identity, payload)
+        if span and span.stop == len(body) and identity:
+            return MutationFrame(identity, body[span])
     frame = check(cbor.loads(body), _MUTATION)
     if frame["v"] != 1:
         raise ShapeError("unsupported managed request version")
@@ -126,20 +124,31 @@ def mutation_frame(body: bytes) -> MutationFrame:
 
 def read_frame(body: bytes) -> ReadFrame | dict[str, Any]:
     """The frame around a barrier read, or the bare request already decoded when there is no frame."""
-    if body.startswith(_READ_HEAD) and (read := cbor.last_bytes(body, len(_READ_HEAD))) is not None:
-        return ReadFrame(read)
+    if body.startswith(_READ_HEAD, 1) and 0xA2 <= body[0] <= 0xA5:
+        span = cbor.bytes_at(body, 1 + len(_READ_HEAD))
+        if span and len(body) - span.stop <= MAX_KEPT_BARRIERS:
+            # the barriers are a map of their own with two entries less; a reader repeats its own for a while
+            return ReadFrame(body[span], *_barriers(bytes((body[0] - 2,)) + body[span.stop :]))
     frame = cbor.loads(body)
     if type(frame) is not dict or "read" not in frame or not frame.keys() <= _READ.keys():
         return frame
     check(frame, _READ)
     if frame["v"] != 1:
         raise ShapeError("unsupported managed read version")
-    return ReadFrame(
-        frame["read"],
-        frame.get("min_position"),
-        frame.get("log_head", False),
-        tuple(frame.get("min_sessions", ())),
-    )
+    return ReadFrame(frame["read"], *_checked(frame))
+
+
+@lru_cache(maxsize=256)
+def _barriers(encoded: bytes) -> Barriers:
+    """The barriers of a read frame from the rest of its map."""
+    rest = cbor.loads(encoded)
+    if type(rest) is not dict or not rest.keys() <= _BARRIERS.keys():
+        raise ShapeError("a read frame holds nothing but barriers")
+    return _checked(check(rest, _BARRIERS))
+
+
+def _checked(frame: Mapping[str, Any]) -> Barriers:
+    return frame.get("min_position"), frame.get("log_head", False), tuple(frame.get("min_sessions", ()))
 
 
 _REPLY_HEAD = bytes([0xA3]) + cbor.dumps("v") + cbor.dumps(1) + cbor.dumps("frontier")

@@ -89,8 +89,8 @@ def byte_head(size: int) -> bytes:
     return b"\x5b" + size.to_bytes(8, "big")
 
 
-def last_bytes(data: bytes, at: int) -> bytes | None:
-    """The byte string whose head is at `at`, when it ends where the data ends; None otherwise."""
+def bytes_at(data: bytes, at: int) -> slice | None:
+    """Where the content of the byte string is whose head is at `at`; None when none is there, or not whole."""
     lead = data[at] if at < len(data) else 0
     if 0x40 <= lead < 0x58:
         start, size = at + 1, lead - 0x40
@@ -99,7 +99,7 @@ def last_bytes(data: bytes, at: int) -> bytes | None:
         size = int.from_bytes(data[at + 1 : start], "big")
     else:
         return None
-    return data[start:] if start + size == len(data) else None
+    return slice(start, start + size) if start + size <= len(data) else None
 
 
 def float_bytes(value: float) -> bytes:
