@@ -132,6 +132,15 @@ async def test_index_headers_override_and_add_fields(views):
     assert len(await views.rows(by_key=key(conversation_id="c-1"))) == 1
 
 
+async def test_header_fields_alone_do_not_make_empty_bodies_rows(views):
+    views.project("a")
+    views.bind()
+    views.publish({"a": 1})
+    views.publish({"b": 1}, headers={**JSON, "agdx.idx.x": ("string", b"1")})
+    views.publish({"b": 1}, {"a": 2})
+    assert await views.rows("a") == [1, None, 2]
+
+
 async def test_content_types_decide_how_a_body_is_read(views):
     views.project("a", content_type="any")
     views.bind()

@@ -96,8 +96,10 @@ def _self_describing(kind: str, body: bytes) -> Any:
 
 
 def _msgpack(body: bytes) -> Any:
-    import msgpack
-
+    try:
+        import msgpack
+    except ModuleNotFoundError:
+        raise Undecodable("msgpack bodies are not decoded here") from None
     try:
         return msgpack.unpackb(body, strict_map_key=False)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException):

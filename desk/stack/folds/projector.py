@@ -1,47 +1,24 @@
 """The projector: records of bound topics become rows of views, inside the append's transaction.
 
-One binding folds one topic into one view. Rows are built as plain lists and inserted in one go; a record whose
-values have types its columns took before is not looked at value by value again.
+One binding folds one topic into one view. Rows are plain lists and are inserted in one go.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import apsw
 
 from desk.stack.broker.log import Log
-from desk.stack.folds.decoding import Schemas, decoded, header_text, scan_json
-from desk.stack.folds.extraction import (
-    CONVERSATION,
-    CONVERSATION_FIELD,
-    INDEX,
-    MAX_INLINE_BYTES,
-    Extraction,
-    conversation,
-    header_fields,
-    vector_of,
-    wants_payload,
-)
+from desk.stack.folds.cells import Cells
+from desk.stack.folds.decoding import Schemas, decoded, header_text
+from desk.stack.folds.extraction import INDEX, MAX_INLINE_BYTES, Extraction, vector_of, wants_payload
 from desk.stack.folds.feed import Feed
 from desk.stack.folds.promotion import reapply
 from desk.stack.folds.retention import Retention
 from desk.stack.folds.sources import Source, Sources
 from desk.stack.managed.schemas import Undecodable, Violation
-from desk.stack.query.kinds import (
-    BOOLEAN,
-    DOUBLE,
-    I64_MAX,
-    I64_MIN,
-    LONG,
-    STRING,
-    Misfit,
-    fit,
-    is_scalar,
-    kind_of,
-    text_of,
-)
 from desk.stack.query.relation import Gap
 from desk.stack.query.vectors import unit_vector
 from desk.stack.query.views import View, Views
@@ -49,11 +26,7 @@ from desk.stack.wire.iggy import Record
 
 REFERENCE = "agdx.ref"
 CHUNK = 1_000  # records of a rebuild projected at a time
-NONE = type(None)
-JSON_ONLY = {"agdx.ct": ("u8", b"\x01")}
-TAKEN_AS_IT_IS = frozenset(
-    {(str, STRING), (int, LONG), (float, DOUBLE), (int, DOUBLE), (bool, BOOLEAN), *((NONE, kind) for kind in (STRING, LONG, DOUBLE, BOOLEAN, None))}
-)  # fmt: skip
+PLACE = ("seq", "source", "partition", '"offset"', "at", "expires")  # what every row starts with
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,48 +46,6 @@ class Binding:
         return tuple(dict.fromkeys((*self.allowed, *((self.default,) if self.default else ()))))
 
 
-@dataclass
-class Layout:
-    """Where an extraction's values go in a view's rows; made anew whenever a column changes."""
-
-    view: View
-    slots: list[int | None]
-    straight: bool  # value n goes to c<n>, and there is no other column
-    known: set[tuple[type, ...]] = field(default_factory=set)
-    quick: "Quick | None" = None
-
-
-Quick = Callable[[Record], list[Any] | None]
-
-
-def _quick(keys: Sequence[str], known: set[tuple[type, ...]], vector: str) -> Quick:
-    """The values of a record that is a plain JSON object of top-level fields whose types the columns know.
-
-    None for every other record: that one takes the long way, which decides and counts.
-    """
-    seen: Any = None  # headers that were fine; records of a batch often share theirs
-
-    def quick(record: Record) -> list[Any] | None:
-        nonlocal seen
-        headers = record.headers
-        if headers is not seen:
-            if headers and headers != JSON_ONLY:
-                return None
-            seen = headers
-        try:
-            text = str(record.payload, "utf-8")
-            document, end = scan_json(text, 0)
-        except (ValueError, StopIteration, RecursionError):
-            return None
-        if end != len(text) or type(document) is not dict or vector in document:
-            return None
-        get = document.get
-        values = [get(key) for key in keys]
-        return values if tuple(map(type, values)) in known else None
-
-    return quick
-
-
 class Projector:
     """All bindings at work. `schemas` compiles a writer schema of a stream by id."""
 
@@ -123,9 +54,8 @@ class Projector:
         self.sources = Sources(db, log, views)
         self._bindings: dict[tuple[str, str], list[Binding]] = {}
         self._extractions: dict[str, Extraction] = {}
-        self._layouts: dict[tuple[str, str], Layout] = {}
+        self._cells = Cells(views)
         self._schemas: Mapping[str, Schemas] = {}
-        self._misfits: dict[str, list[Any]] = {}  # column -> [count, why], of the records at hand
 
     def configure(
         self,
@@ -139,13 +69,13 @@ class Projector:
             self._bindings.setdefault((binding.stream, binding.topic), []).append(binding)
         self._extractions = dict(extractions)
         self._schemas = schemas
-        self._layouts = {}
+        self._cells.forget()
 
     def reload(self) -> None:
         """Read what the file says again."""
         self.views.reload()
         self.sources.reload()
-        self._layouts, self._misfits = {}, {}
+        self._cells.forget()
         self._feed.forget()
 
     def wants(self, stream: str, topic: str) -> bool:
@@ -181,7 +111,7 @@ class Projector:
         source = self.sources.current(binding)
         if source is not None:
             self.sources.emptied(source, binding)
-        self._layouts = {key: layout for key, layout in self._layouts.items() if key[0] != name}
+        self._cells.forget()
         self.declare(name)
         if source is None:
             return
@@ -204,7 +134,7 @@ class Projector:
         self.sources.dropped(binding)
         if last:
             self.views.drop(binding.index)
-        self._layouts = {}
+        self._cells.forget()
 
     def declare(self, name: str) -> None:
         """Make the columns of every field that the view's projections name."""
@@ -254,7 +184,8 @@ class Projector:
         """Insert the rows of some records of one partition; how many."""
         rows: list[list[Any]] = []
         bodies: list[tuple[int, bytes | None, bytes | None]] = []
-        quick, inline = self._quick(binding)
+        default = self._extractions.get(binding.default or "")
+        quick, inline = self._cells.quick(binding.index, default), default is not None and default.inline
         ttl, number = binding.retention.ttl_us, source.number
         first = self.views.seq + 1
         for record in records:
@@ -277,25 +208,11 @@ class Projector:
             if payload is not None or vector is not None:
                 bodies.append((row[0], payload, None if vector is None else unit_vector(vector)))
             rows.append(row + cells)
-            quick, inline = self._quick(binding)
+            quick = self._cells.quick(binding.index, default)
         if rows:
             self._insert(binding.index, rows, bodies)
-        for name, (count, why) in self._misfits.items():
-            self.views.misfit(binding.index, name, why, count)
-        self._misfits = {}
+        self._cells.settle(binding.index)
         return len(rows)
-
-    def _quick(self, binding: Binding) -> tuple[Quick | None, bool]:
-        """(the short way of the default projection once its columns are known, does it keep payloads)"""
-        rules = self._extractions.get(binding.default or "")
-        layout = self._layouts.get((binding.index, rules.id)) if rules else None
-        if rules is None or layout is None or not layout.straight:
-            return None, False
-        if rules.keys is None or rules.content_type not in ("json", "any", "raw"):
-            return None, False
-        if layout.quick is None:
-            layout.quick = _quick(rules.keys, layout.known, rules.vector[0])
-        return layout.quick, rules.inline
 
     def _read(
         self, binding: Binding, rules: Extraction, partition: int, record: Record
@@ -309,116 +226,27 @@ class Projector:
                 self._feed.rejected(binding.index, *where, record, str(error), projection=rules.id)
                 return None
             document = None
-        cells = self._cells(binding.index, rules, document, record)
+        cells = self._cells.of(binding.index, rules, document, record)
         return None if cells is None else (cells, document)
-
-    def _cells(self, index: str, rules: Extraction, document: Any, record: Record) -> list[Any] | None:
-        """The cells c0, c1, ... of one record's row; None when it has no field at all."""
-        values = rules.values(document)
-        headers = record.headers
-        extra = header_fields(record) if any(name.startswith(INDEX) for name in headers) else {}
-        if values.count(None) == len(values) and not extra:
-            return None
-        if CONVERSATION in headers:
-            extra.setdefault(CONVERSATION_FIELD, conversation(record))
-        layout = self._layouts.get((index, rules.id)) or self._layout(index, rules)
-        types = tuple(map(type, values))
-        if types not in layout.known:
-            fitted = [
-                self._fitted(index, name, value)
-                for (name, _, _), value in zip(rules.fields, values, strict=True)
-            ]
-            if not extra and not any(map(is_scalar, values)):
-                return None
-            layout = self._layouts.get((index, rules.id)) or self._layout(index, rules)
-            columns = layout.view.columns
-            kinds = [columns[name].kind for name, _, _ in rules.fields]
-            if any(t is not NONE for t in types) and all(
-                pair in TAKEN_AS_IT_IS for pair in zip(types, kinds, strict=True)
-            ):
-                layout.known.add(types)
-            values = fitted
-        if layout.straight and not extra:
-            return values
-        for name, value in extra.items():
-            if name not in layout.view.columns:
-                try:
-                    self.views.declare(index, name)
-                except IndexError:
-                    continue
-            extra[name] = self._fitted(index, name, value)
-        if extra:
-            layout = self._layouts.get((index, rules.id)) or self._layout(index, rules)
-        cells: list[Any] = [None] * layout.view.width
-        for slot, value in zip(layout.slots, values, strict=True):
-            if slot is not None:
-                cells[slot] = value
-        for name, value in extra.items():
-            column = layout.view.columns.get(name)
-            if column is not None and column.slot is not None:
-                cells[column.slot] = value
-        return cells
-
-    def _fitted(self, index: str, name: str, value: Any) -> Any:
-        """One value as a cell of its column, which it may give its kind; a misfit is counted and left empty."""
-        if not is_scalar(value):
-            return None
-        column = self.views.get(index).columns[name]  # type: ignore[union-attr]
-        try:
-            kind = column.kind or kind_of(value)
-            kind, cell = fit(value, kind, read_text=column.hint)
-        except Misfit as why:
-            self._misfit(name, str(why))
-            return None
-        if kind != column.kind or column.slot is None:
-            self.views.typed(index, name, kind)
-            self._layouts = {}
-        return cell
-
-    def _layout(self, index: str, rules: Extraction) -> Layout:
-        view = self.views.get(index)
-        assert view is not None
-        slots = [view.columns[name].slot for name, _, _ in rules.fields]
-        straight = slots == list(range(view.width))
-        layout = self._layouts[index, rules.id] = Layout(view, slots, straight)
-        return layout
 
     def _insert(self, index: str, rows: list[list[Any]], bodies: list[Any]) -> None:
         view = self.views.get(index)
         assert view is not None
         self.views.tick(len(rows))
-        width = 6 + view.width
-        if len(rows[0]) < width:  # columns came while the batch was read
+        names = (*PLACE, *(f"c{slot}" for slot in range(view.width)))
+        if len(rows[0]) < len(names):  # columns came while the batch was read
             for row in rows:
-                row.extend([None] * (width - len(row)))
-        names = "".join(f", c{slot}" for slot in range(view.width))
-        sql = (
-            f'INSERT INTO {view.table} (seq, source, partition, "offset", at, expires{names}) '
-            f"VALUES ({', '.join('?' * width)})"
-        )
+                row.extend([None] * (len(names) - len(row)))
+        marks = ", ".join("?" * len(names))
+        sql = f"INSERT INTO {view.table} ({', '.join(names)}) VALUES ({marks})"
         try:
             with self._db:
                 self._db.executemany(sql, rows)
         except (OverflowError, UnicodeEncodeError):
-            self._storable(view, rows)
+            self._cells.storable(view, rows, len(PLACE))
             self._db.executemany(sql, rows)
         if bodies:
             self._db.executemany(f"INSERT INTO {view.bodies} VALUES (?, ?, ?)", bodies)
-
-    def _storable(self, view: View, rows: list[list[Any]]) -> None:
-        """Repair the rare cells that no SQLite cell can hold: integers beyond 64 bits, lone surrogates."""
-        names = {column.slot: column.name for column in view.columns.values()}
-        for row in rows:
-            for at, cell in enumerate(row[6:], start=6):
-                if isinstance(cell, str):
-                    row[at] = text_of(cell)
-                elif isinstance(cell, int) and not I64_MIN <= cell <= I64_MAX:
-                    row[at] = None
-                    self._misfit(names[at - 6], "an integer beyond 64 bits")
-
-    def _misfit(self, name: str, why: str) -> None:
-        entry = self._misfits.setdefault(name, [0, why])
-        entry[0], entry[1] = entry[0] + 1, why
 
 
 def _chunks(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
