@@ -4,38 +4,65 @@ from collections.abc import Sequence
 from typing import Any
 
 from desk import panels as panel
+from desk.analysis.bill import bill_beside, discrepancies
+from desk.analysis.copies import shares, shares_plot
 from desk.analysis.counting import counts
+from desk.analysis.days import checks, plans_beside_solver
+from desk.analysis.exception_story import story
+from desk.analysis.journal import journal, steps
 from desk.analysis.kept import kept, offsets
+from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.picture import Picture
 from desk.analysis.recovery import recovery_chart
+from desk.analysis.rounds import beside, drops, rounds
 from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
+from desk.control.fleet import FleetDesk
 from desk.course.exercises import check
+from desk.course.fleets import answer_to, refused, rewind, squeeze_in
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
 from desk.course.starting import start
 
 __all__ = [
+    "answer_to",
+    "beside",
+    "bill_beside",
+    "capsules",
     "check",
+    "checks",
     "counts",
+    "discrepancies",
+    "drops",
+    "journal",
     "kept",
     "most_hit",
     "offsets",
     "panel",
+    "plans_beside_solver",
     "recovery_plot",
+    "refused",
+    "remembered",
+    "rewind",
+    "rounds",
     "served",
     "set_up",
+    "shares",
+    "shares_plot",
     "show",
+    "squeeze_in",
     "start",
+    "steps",
     "timeline",
+    "told",
     "turns",
 ]
 
 
-def timeline(desk: Any, ticket: str) -> Timeline:
-    """What happened to a ticket, from the log alone. Shown as a table; `.plot()` draws it."""
-    return Timeline.of(desk.events(), ticket)
+def timeline(desk: Any, of: str) -> Timeline:
+    """What happened to a ticket or an exception, from the log alone. Shown as a table; `.plot()` draws it."""
+    return story(desk.events(), of) if isinstance(desk, FleetDesk) else Timeline.of(desk.events(), of)
 
 
 def most_hit(desk: Any, tickets: Sequence[str]) -> str:

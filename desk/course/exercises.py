@@ -79,6 +79,96 @@ EXERCISES: Mapping[str, Exercise] = {
         why="The question has a key derived from the ticket, so asking again is the same question.",
         hint="counts(support, it) counts questions by their key.",
     ),
+    "5.1": Exercise(
+        asks="How many rows does the query for failed drops return on this day?",
+        right=0,
+        why="Nobody was out, so there is no failed drop, and a group without rows is no row with a zero in it.",
+        hint="Ask it: the same query as for the drops, with failed in place of delivered.",
+    ),
+    "5.2": Exercise(
+        asks="When the rows of a view and the records of its topic differ, which one do you believe?",
+        right="topic",
+        why="The view is made from the topic and can be made again; nothing can be made into the topic.",
+        hint="Which of the two can be built anew from the other?",
+    ),
+    "6.1": Exercise(
+        asks="How many entries does the journal have in the end?",
+        right=3,
+        why="One for each step that was completed, whoever was dispatch at the time.",
+        hint="Run it, wait until it is closed, then journal(fleet, again).",
+    ),
+    "6.2": Exercise(
+        asks="How many events of the kind exception are there about it?",
+        right=1,
+        why="The key was written only if it was absent; the second dispatch found it and opened nothing.",
+        hint="Count them as above, with again in place of closure.",
+    ),
+    "7.1": Exercise(
+        asks="How many of the three steps were begun more than once?",
+        right=1,
+        why="Only the one in the dead process's hands; the steps before and after it never noticed.",
+        hint="Look at the column begun of steps(fleet, closure).",
+    ),
+    "7.2": Exercise(
+        asks="By how many drops does the round grow?",
+        right=0,
+        why="The round remembers whose change is in it, so the same change again is no change.",
+        hint="Count with len(await drops(fleet, 'van-2')) before and after, in a day that is not over yet.",
+    ),
+    "8.1": Exercise(
+        asks="How many of the four steps did routing-1 get?",
+        right=0,
+        why="A closure has two steps of routing; all four went to the only copy that was in service.",
+        hint="Look at the last rows of shares(fleet.events()).",
+    ),
+    "8.2": Exercise(
+        asks="Which agent can never be put into quarantine here: customer, invoice or both?",
+        right="both",
+        why="Each is the only one that serves its skill, and steps of that skill would have nobody.",
+        hint="Look at fleet.skills(): which skills have one agent only?",
+    ),
+    "9.1": Exercise(
+        asks="Is the parked message still there after the kill?",
+        right=True,
+        why="It is parked in key-value state, outside the process that parked it.",
+        hint="Look at capsules(fleet) after the kill.",
+    ),
+    "9.2": Exercise(
+        asks="How often was each customer of van-1 told?",
+        right=1,
+        why="Nothing had gone out before the letter was parked, and after the redrive everything went out once.",
+        hint="told(fleet, it), once it is closed.",
+    ),
+    "10.1": Exercise(
+        asks="How many things are remembered about this customer after the same step was done twice?",
+        right=2,
+        why="The same incident makes the same record, so remembering it again adds nothing.",
+        hint="Count the rows of remembered(...) for that customer: one for each day.",
+    ),
+    "11.1": Exercise(
+        asks="How many rows did the fork need until its totals matched the bill?",
+        right=3,
+        why="Two drops and one position report: a van's kilometres are its highest report.",
+        hint="The event fork says it: its text begins with the number.",
+    ),
+    "11.2": Exercise(
+        asks="How many rows of the fork are in the real views now?",
+        right=0,
+        why="A fork's rows live in the fork, and squash took the fork away.",
+        hint="Ask the view for stops that begin with billed-.",
+    ),
+    "12.1": Exercise(
+        asks="From which of these did rewind read: topics, views or key-value state?",
+        right="topics",
+        why="Two cursors on two topics, from the first record to the last, and nothing else.",
+        hint="show('analysis.rewind', 'rewind') and look at what it opens.",
+    ),
+    "13.1": Exercise(
+        asks="Which check counts raw, so that a parcel delivered twice would show?",
+        right="parcels_once",
+        why="It counts events, repeats included, and asks for exactly one for each parcel.",
+        hint="show('delivery.checks') and look for the word raw.",
+    ),
 }
 """By notebook and number: "2.1" is the first exercise of notebook 02."""
 
