@@ -25,6 +25,7 @@ class MemoryLog:
         self._streams: dict[str, StreamInfo] = {}
         self._topics: dict[tuple[str, str], TopicInfo] = {}
         self._records: dict[tuple[str, str, int], list[Record]] = {}
+        self._firsts: dict[tuple[str, str, int], int] = {}
 
     def ensure(self, stream: str, topic: str, partitions: int, options: Headers | None = None) -> TopicInfo:
         made = self._streams.setdefault(stream, StreamInfo(len(self._streams), self._clock.us))
@@ -71,12 +72,17 @@ class MemoryLog:
         return len(self._records.get((stream, topic, partition), ())) - 1
 
     def first(self, stream: str, topic: str, partition: int) -> int:
-        return 0
+        return self._firsts.get((stream, topic, partition), 0)
+
+    def forget(self, stream: str, topic: str, partition: int, before: int) -> None:
+        """What retention does: records before an offset are gone."""
+        self._firsts[stream, topic, partition] = before
 
     def read(
         self, stream: str, topic: str, partition: int, start: int, count: int | None = None
     ) -> Iterator[Record]:
         kept = self._records.get((stream, topic, partition), [])
+        start = max(start, self.first(stream, topic, partition))
         return iter(kept[start:] if count is None else kept[start : start + count])
 
 

@@ -448,6 +448,21 @@ def test_a_stream_registered_before_it_exists_is_folded_from_its_first_record(be
     assert bench.ok(agdx.SESSION_SOURCES, request)["Sources"]["lane"] == [lane.id, lane.created_us, 2]
 
 
+def test_what_retention_took_before_the_registration_is_a_gap(bench):
+    control(bench, {"RemoveSessionSource": {"stream": STREAM}})
+    write(bench, start(ONE), enveloped(ONE, "event"), enveloped(ONE, "event"))
+    write(bench, start(TWO), partition=2)
+    bench.log.forget(STREAM, LANE, 1, before=2)
+    register(bench)
+    write(bench, start(ONE))
+    timeline = events(bench)
+    assert [event["at"]["Message"]["offset"] for event in timeline["items"]] == [2, 3]
+    (gap,) = timeline["gaps"]
+    assert (gap["partition_id"], gap["from"], gap["to"], gap["reason"]) == (1, 0, 1, "expired_before_fold")
+    assert list(gap) == list(golden("events")["Events"]["gaps"][0])
+    assert "gaps" not in events(bench, TWO)
+
+
 TABLES = {
     "session": "id, listed, status, label, agent, parent, root, started_at, ended_at, first_event_at, last_event_at,"
     " last_heartbeat_at, events, model_calls, tool_calls, tokens_in, tokens_out, cost_micros, errors, held,"

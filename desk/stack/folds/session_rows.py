@@ -52,6 +52,10 @@ CREATE TABLE IF NOT EXISTS session_history (
     PRIMARY KEY (session, seq)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS session_operation ON session_history (session, op_id) WHERE op_id IS NOT NULL;
+CREATE TABLE IF NOT EXISTS session_gap (
+    stream INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, upto INTEGER NOT NULL,
+    PRIMARY KEY (stream, topic, partition)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS session_change (
     stream INTEGER NOT NULL, seq INTEGER NOT NULL, item BLOB NOT NULL, PRIMARY KEY (stream, seq)
 ) WITHOUT ROWID;
@@ -154,6 +158,20 @@ def add_source(db: apsw.Connection, session: int, topic: str, partition: int) ->
     db.execute("INSERT OR IGNORE INTO session_source VALUES (?, ?, ?)", (session, topic, partition))
 
 
+def add_gap(db: apsw.Connection, stream: int, topic: str, partition: int, upto: int) -> None:
+    """Note that the records up to an offset were gone before anybody could fold them."""
+    db.execute("INSERT INTO session_gap VALUES (?, ?, ?, ?)", (stream, topic, partition, upto))
+
+
+def gaps(db: apsw.Connection, summary: Summary) -> list[tuple[str, int, int]]:
+    """(topic, partition, last offset) of the gaps in the partitions that hold records of a session."""
+    return db.execute(
+        """SELECT topic, partition, upto FROM session_gap JOIN session_source USING (topic, partition)
+        WHERE stream = ? AND session = ?""",
+        (summary.stream, summary.num),
+    ).fetchall()
+
+
 def add_link(
     db: apsw.Connection, session: int, surface: str, resource: str, item: str, relation: str, at: bytes
 ) -> None:
@@ -186,6 +204,7 @@ def forget_stream(db: apsw.Connection, stream: int) -> None:
     for statement in (
         "DELETE FROM session WHERE stream = ?",
         "DELETE FROM session_change WHERE stream = ?",
+        "DELETE FROM session_gap WHERE stream = ?",
         "DELETE FROM session_stream WHERE num = ?",
     ):
         db.execute(statement, (stream,))

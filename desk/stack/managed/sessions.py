@@ -114,19 +114,21 @@ class Sessions(Surface):
 
     def _rebuild(self, registered: Registered) -> None:
         """Fold what already lies in the stream, in the order it was appended."""
-        sources = [
-            self._records(registered.name, topic, partition, info)
-            for topic in self.log.topics(registered.name)
-            if registered.covers(topic) and (info := self.log.topic_info(registered.name, topic))
-            for partition in range(info.partitions)
-        ]
+        sources = []
+        for topic in self.log.topics(registered.name):
+            info = self.log.topic_info(registered.name, topic)
+            for partition in range(info.partitions if info and registered.covers(topic) else 0):
+                first = self.log.first(registered.name, topic, partition)
+                if first:
+                    rows.add_gap(self.store.db, registered.num, topic, partition, first - 1)
+                sources.append(self._records(registered.name, topic, partition, info, first))
         for _, topic, partition, info, record in heapq.merge(*sources, key=lambda entry: entry[0]):
             self._fold(registered, topic, partition, info, [record])
 
     def _records(
-        self, stream: str, topic: str, partition: int, info: TopicInfo
+        self, stream: str, topic: str, partition: int, info: TopicInfo, first: int
     ) -> Iterator[tuple[tuple[int, int, int, int], str, int, TopicInfo, Record]]:
-        for record in self.log.read(stream, topic, partition, self.log.first(stream, topic, partition)):
+        for record in self.log.read(stream, topic, partition, first):
             yield (record.timestamp, info.id, partition, record.offset), topic, partition, info, record
 
     # ---- folding
@@ -232,6 +234,8 @@ class Sessions(Surface):
         if frontier := self._frontier(registered, summary):
             page["frontier"] = frontier
         page["fixed_frontier"] = fixed
+        if gaps := self._gaps(registered, summary):
+            page["gaps"] = gaps
         return {"Events": page}
 
     def state(self, request: Request, context: Context) -> Any:
@@ -331,6 +335,21 @@ class Sessions(Surface):
         if lane is None or registered.generation not in (None, lane.stream_created_us):
             return None
         return [lane.id, lane.created_us, lane.partitions]
+
+    def _gaps(self, registered: Registered, summary: Summary) -> "list[dict[str, Any]]":
+        """Where a timeline may lack its beginning: retention was faster than the registration."""
+        return [
+            {
+                "topic_id": info.id,
+                "topic_generation": info.created_us,
+                "partition_id": partition,
+                "from": 0,
+                "to": upto,
+                "reason": "expired_before_fold",
+            }
+            for topic, partition, upto in rows.gaps(self.store.db, summary)
+            if (info := self.log.topic_info(registered.name, topic))
+        ]
 
     def _frontier(self, registered: Registered, summary: Summary) -> "list[dict[str, int]]":
         """The partitions that hold a session's records; folded is the head, because folding is synchronous."""
