@@ -1,0 +1,1 @@
+"""How each system is started, given a ticket, answered and killed; see `system.System`."""

@@ -1,0 +1,1 @@
+"""The neutral ticket once for each rival. Each file runs in that rival's own environment and is all its user writes."""
