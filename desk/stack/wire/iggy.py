@@ -12,6 +12,7 @@ import secrets
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 BATCH_HEADER = 256
 FRAME_HEADER = 48
@@ -35,9 +36,11 @@ class MalformedBatch(ValueError):
     """The bytes are no batch of messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One message as it lies on the log. `timestamp` is the broker's, in microseconds."""
+class Record(NamedTuple):
+    """One message as it lies on the log. `timestamp` is the broker's, in microseconds.
+
+    A tuple, for folds make one of every message.
+    """
 
     offset: int
     timestamp: int
