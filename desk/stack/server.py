@@ -28,11 +28,17 @@ log = logging.getLogger(__name__)
 
 STALE_SECONDS = 36.0  # a group member silent for so long is evicted (clients ping every 5 s)
 SWEEP_SECONDS = 1.0
+RECEIVE_BYTES = 256 * 1024
 WRONG_LOGIN_SECONDS = 0.5  # guessing is slow
 
 
-class Connection(asyncio.Protocol):
-    """One client. Clients are lockstep; one that is not is read no faster than it is answered."""
+class Connection(asyncio.BufferedProtocol):
+    """One client. Clients are lockstep; one that is not is read no faster than it is answered.
+
+    All connections receive into one buffer: what came is taken out of it before the next one receives.
+    """
+
+    _received = memoryview(bytearray(RECEIVE_BYTES))
 
     def __init__(self, server: "Server") -> None:
         self._server = server
@@ -57,8 +63,11 @@ class Connection(asyncio.Protocol):
         self._server.connections.pop(self.session.number, None)
         self._engine.disconnected(self.session)
 
-    def data_received(self, data: bytes) -> None:
-        self._splitter.feed(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._splitter.feed(self._received[:nbytes])
         self._advance()
 
     def pause_writing(self) -> None:

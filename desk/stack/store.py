@@ -136,10 +136,13 @@ class Store:
         return self._transaction
 
     def reader(self) -> apsw.Connection:
-        """A new read-only connection for one other thread; the caller closes it."""
+        """A new read-only connection for one other thread; the caller closes it.
+
+        It sorts in temporary files: what a large sort took of memory, the thread would keep.
+        """
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
         db.set_busy_timeout(5_000)
-        db.execute("PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;").fetchall()
+        db.execute("PRAGMA query_only = 1").fetchall()
         return db
 
     def meta(self, name: str, default: int = 0) -> int:

@@ -60,7 +60,7 @@ class Splitter:
         self._buffer = bytearray()
         self.largest = largest
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         self._buffer += data
 
     def next(self) -> bytes | None:
