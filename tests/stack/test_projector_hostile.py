@@ -50,7 +50,8 @@ NAMES = st.sampled_from(
 HEADERS = st.dictionaries(
     NAMES,
     st.tuples(
-        st.sampled_from(KINDS), st.binary(max_size=9) | st.sampled_from([b"\x01", b"\x02", b"\x03", b"5", b"1.5"])
+        st.sampled_from(KINDS),
+        st.binary(max_size=9) | st.sampled_from([b"\x01", b"\x02", b"\x03", b"5", b"1.5"]),
     ),
     max_size=3,
 ) | st.sampled_from([{"agdx.ct": ("u8", b"\x01")}, {"agdx.ct": ("u8", b"\x03")}, {}])

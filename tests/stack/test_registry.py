@@ -80,7 +80,14 @@ def test_listing_filters_add_up(views):
 
 def test_a_graph_projection_is_recorded_and_makes_no_rows(views):
     schema = {"nodes": [{"label": "van", "value_pointer": "/van"}]}
-    body = {"id": "g.v1", "name": "g", "version": 1, "kind": 1, "content_type": "json", "extraction": {"fields": []}}
+    body = {
+        "id": "g.v1",
+        "name": "g",
+        "version": 1,
+        "kind": 1,
+        "content_type": "json",
+        "extraction": {"fields": []},
+    }
     assert views.control({"RegisterGraph": {**body, "entity_schema": schema}}) == "ok"
     views.bind(default="g.v1")
     views.publish({"van": "v1"})
