@@ -1,7 +1,7 @@
 """python -m fuzz TARGET [--seconds N] [--corpus DIR]: fuzz one target with atheris (extra: development).
 
 Begins with what lies in the corpus folder and with the seeds; new inputs that reach new code are kept there.
-The first input that breaks a target is written to `crash-<digest>` in this folder and ends the run with 77.
+The first input that breaks a target is written to `crash-<digest>` beside the corpora and ends the run with 77.
 """
 
 import argparse
@@ -25,15 +25,23 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         # our own code only: what it calls is instrumented by nobody
         stack.enter_context(atheris.instrument_imports(include=["desk.stack"], enable_loader_override=False))
+        from fuzz import targets
         from fuzz.seeds import seeds
-        from fuzz.targets import TARGETS
+
+        targets.stack()  # what is imported on first use counts for no input's time
     corpus = options.corpus / options.target
     corpus.mkdir(parents=True, exist_ok=True)
     golden = Path(".cache/laser_sdk-0.8.2/wire/fixtures")
     for number, seed in enumerate(seeds(options.target, golden if golden.is_dir() else None)):
         (corpus / f"seed-{number}").write_bytes(seed)
-    arguments = [f"-max_total_time={options.seconds}", "-max_len=4096", "-timeout=20", "-print_final_stats=1"]
-    atheris.Setup([sys.argv[0], *arguments, str(corpus)], TARGETS[options.target])
+    arguments = [
+        f"-max_total_time={options.seconds}",
+        "-max_len=4096",
+        "-timeout=60",
+        f"-artifact_prefix={options.corpus}/",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup([sys.argv[0], *arguments, str(corpus)], targets.TARGETS[options.target])
     atheris.Fuzz()
 
 
