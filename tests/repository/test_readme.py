@@ -30,3 +30,11 @@ def test_every_file_it_links_is_there() -> None:
 def test_every_make_target_it_names_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"(?:^|`)make ([a-z]+)", README, re.M)) <= targets
+
+
+def test_every_measured_line_stands_in_the_file_it_is_quoted_from() -> None:
+    blocks = re.findall(r"<!-- from (\S+) -->\n(.*?)<!-- end -->", README, re.S)
+    assert blocks
+    for name, quoted in blocks:
+        written = (ROOT / name).read_text().splitlines()
+        assert [line for line in quoted.splitlines() if line and line not in written] == [], name
