@@ -9,8 +9,9 @@ import binascii
 import hashlib
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from desk.stack.query.compile import BINARY, RESERVED, Output, Page
@@ -19,7 +20,6 @@ from desk.stack.query.request import invalid
 from desk.stack.wire import cbor
 
 _CURSOR = struct.Struct(">QQQQ8s")
-_KEPT_CELLS = 4_096  # encoded cells remembered for a column of one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +77,79 @@ def encode_rows(
 ) -> cbor.Encoded:
     """The reply's `rows`: tuples of the columns' values, followed by a score when `scored`.
 
-    Column by column, because a column's values repeat and have one head.
+    Encoded column by column, because a column's cells have one head, and laid side by side at the end.
     """
-    if not rows:
-        return cbor.Encoded(cbor.dumps([]))
+    head = _head(0xA0, 2 if scored else 1) + b"fvalues" + _head(0x80, len(columns))
     by_column = list(zip(*rows, strict=True))
     cells = [
-        [encode[value] for value in values]
-        for encode, values in zip((_Cells(column.kind) for column in columns), by_column, strict=False)
+        _CELLS.get(c.kind, _texts)(_heads(c.kind), values)
+        for c, values in zip(columns, by_column, strict=False)
     ]
-    if scored:
-        head, tail = _head(0xA0, 2) + b"fvalues", [b"escore" + _score(value) for value in by_column[-1]]
-        cells.append(tail)
-    else:
-        head = _head(0xA0, 1) + b"fvalues"
-    head += _head(0x80, len(columns))
-    out = [_head(0x80, len(rows))]
-    for row in zip(*cells, strict=True):
-        out.append(head)
-        out.extend(row)
-    return cbor.Encoded(b"".join(out))
+    if scored and rows:
+        cells.append([b"escore" + _score(value) for value in by_column[-1]])
+    width = len(cells) + 1
+    parts = [head] * (width * len(rows))
+    for place, column in enumerate(cells, start=1):
+        parts[place::width] = column
+    return cbor.Encoded(_head(0x80, len(rows)) + b"".join(parts))
 
 
-class _Cells(dict[Any, bytes]):
-    """Encoded typed values of one column, by value."""
-
-    def __init__(self, kind: str) -> None:
-        self._head = b"\xa2dkind" + cbor.dumps(kind) + b"evalue"
-        self._content = {LONG: _long, DOUBLE: _double, BOOLEAN: _boolean, BINARY: _binary}.get(kind, _text)
-        self[None] = _NULL
-
-    def __missing__(self, value: Any) -> bytes:
-        content = self._content(value)
-        encoded = self._head + content if content else _NULL
-        if len(self) < _KEPT_CELLS:
-            self[value] = encoded
-        return encoded
+@lru_cache
+def _heads(kind: str) -> bytes:
+    """What stands before every value of a kind: a map of two, the kind, the key of the value."""
+    return b"\xa2dkind" + cbor.dumps(kind) + b"evalue"
 
 
 _NULL = cbor.dumps({"kind": "null"})
+
+
+def _repeated(encode: Callable[[Any], bytes], values: Sequence[Any]) -> list[bytes] | None:
+    """Each different value encoded once, when there are few; None when there are many."""
+    different = set(values)
+    if len(different) > len(values) // 2:
+        return None
+    known = {value: _NULL if value is None else encode(value) for value in different}
+    return [known[value] for value in values]
+
+
+def _longs(head: bytes, values: Sequence[int | None]) -> list[bytes]:
+    two, four = head + b"\x19", head + b"\x1a"
+    return _repeated(lambda value: head + _long(value), values) or [
+        _NULL
+        if value is None
+        else two + value.to_bytes(2, "big")
+        if 255 < value < 0x10000
+        else four + value.to_bytes(4, "big")
+        if 0xFFFF < value < 0x100000000
+        else head + _long(value)
+        for value in values
+    ]
+
+
+def _doubles(head: bytes, values: Sequence[float | None]) -> list[bytes]:
+    """Always 64 bits wide; never -0.0, and null for what is no number: the client would refuse the page."""
+    eight, pack = head + b"\xfb", struct.Struct(">d").pack
+    return [
+        eight + pack(value + 0.0) if value is not None and -math.inf < value < math.inf else _NULL
+        for value in values
+    ]
+
+
+def _texts(head: bytes, values: Sequence[str | None]) -> list[bytes]:
+    return _repeated(lambda value: head + _text(value), values) or [
+        _NULL if value is None else head + _text(value) for value in values
+    ]
+
+
+def _booleans(head: bytes, values: Sequence[int | None]) -> list[bytes]:
+    return [_NULL if value is None else head + (b"\xf5" if value else b"\xf4") for value in values]
+
+
+def _binaries(head: bytes, values: Sequence[bytes | None]) -> list[bytes]:
+    return [_NULL if value is None else head + _head(0x40, len(value)) + value for value in values]
+
+
+_CELLS = {LONG: _longs, DOUBLE: _doubles, BOOLEAN: _booleans, BINARY: _binaries}
 
 
 def _head(major: int, size: int) -> bytes:
@@ -135,22 +169,9 @@ def _long(value: int) -> bytes:
     return _head(0x00, value) if value >= 0 else _head(0x20, -1 - value)
 
 
-def _double(value: float) -> bytes:
-    """Always 64 bits wide; never -0.0, and nothing for what is no number: the client would refuse the page."""
-    return b"\xfb" + struct.pack(">d", value + 0.0) if math.isfinite(value) else b""
-
-
-def _boolean(value: int) -> bytes:
-    return b"\xf5" if value else b"\xf4"
-
-
 def _text(value: str) -> bytes:
     encoded = value.encode()
     return _head(0x60, len(encoded)) + encoded
-
-
-def _binary(value: bytes) -> bytes:
-    return _head(0x40, len(value)) + value
 
 
 def _score(value: float) -> bytes:
