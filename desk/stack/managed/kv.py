@@ -142,6 +142,7 @@ class KeyValue(Surface):
 
     def delete(self, request: Request, context: Context) -> Any:
         row = self._row(request, context)
+        check_session(request, context, request["namespace"])
         if request.get("if_match") is not None and (row is None or row.version != request["if_match"]):
             raise conflict(row)
         rows.drop(self.store.db, request["namespace"], request["key"])
@@ -162,6 +163,7 @@ class KeyValue(Surface):
 
     def patch(self, request: Request, context: Context) -> Any:
         row = self._row(request, context)
+        check_session(request, context, request["namespace"])
         if row is None:
             raise SurfaceError("NotFound")
         if request.get("if_match") is not None and request["if_match"] != row.version:
@@ -204,7 +206,6 @@ class KeyValue(Surface):
     def _row(self, request: Request, context: Context) -> rows.Row | None:
         check_namespace(request["namespace"])
         check_key(request["key"])
-        check_session(request, context, request["namespace"])
         return rows.peek(self.store.db, request["namespace"], request["key"], context.now_us)
 
     def _check_write(self, request: Request, context: Context) -> None:
