@@ -9,9 +9,9 @@ import laser_sdk as ls
 from desk.stack.query import functions
 from desk.stack.query.compile import Page, Statement, compiled
 from desk.stack.query.relation import Snapshot
-from desk.stack.query.request import checked
 from desk.stack.query.views import Views
 from desk.stack.store import FILE
+from desk.stack.wire.query import checked
 
 
 class View:

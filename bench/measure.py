@@ -27,7 +27,8 @@ class Row:
         return "holds" if self.holds else "misses"
 
     def as_json(self) -> dict[str, object]:
-        return {**asdict(self), "verdict": self.verdict}
+        samples = {side: [float(f"{x:.4g}") for x in values] for side, values in self.samples.items()}
+        return {**asdict(self), "samples": samples, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)

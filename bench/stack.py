@@ -400,7 +400,10 @@ def as_markdown(rows: list[Row], about: dict[str, object]) -> str:
         "# The embedded stack: speed",
         "",
         "Written by `make bench` (`python -m bench.stack`). Ours and the reference take turns in one run, through the",
-        "real wheel; numbers are medians over the turns, ratios medians of the ratios turn by turn.",
+        "real wheel; numbers are medians over the turns, ratios medians of the ratios turn by turn. A ping is the",
+        "lightest round trip the wheel offers: hello, which asks nothing and is answered from memory. The null server",
+        "(`null_server.py`) speaks through the same frames and keeps nothing; the wheel alone means the same pages,",
+        "recorded and played back (`canned_server.py`).",
         "",
         f"{about['when']}, {about['cores']} cores, Python {about['python']}, laser-sdk {about['sdk']}; "
         f"load average before {about['load before']}, after {about['load after']}; {about['seconds']} s in all.",

@@ -15,6 +15,7 @@ from bench.rivals import environments, lines, measure, report, results
 from bench.rivals.counting import Chaos, Recovery
 from bench.rivals.systems.laser_desk import LaserDesk
 from bench.rivals.systems.rivals import RIVALS
+from desk.control import DeskError
 
 HERE = Path(__file__).parents[1]
 SYSTEMS = (LaserDesk, *RIVALS)
@@ -96,7 +97,7 @@ def main() -> int:
             run(arguments.repetitions, arguments.chaos, arguments.seed, folder, chart)
         else:
             write(folder, chart)
-    except environments.RivalsError as error:
+    except (environments.RivalsError, DeskError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

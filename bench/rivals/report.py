@@ -140,7 +140,9 @@ _WHY = {
     "closed": "The last way here is three handoffs between processes over the log; there it is one function.",
     "closed_if_held": "After the hold the ticket goes through three processes over the log; there it is one function.",
     "chaos": "The agents share a lane of 8 partitions, and a ticket that holds makes the others of its partition wait: "
-    "20 tickets on 8 partitions queue, where a rival runs each in a task or thread of its own.",
+    "20 tickets on 8 partitions queue, where a rival runs each in a task or thread of its own. More partitions bring "
+    "this nearer to the aim, but an agent that comes back then has more of them to take up: with 32, its first line came "
+    "three times later when it was tried.",
 }
 
 

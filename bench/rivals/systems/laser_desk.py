@@ -13,7 +13,7 @@ class LaserDesk:
 
     name = "Laser Desk"
     outside: Outside
-    _support: SupportDesk
+    _support: SupportDesk | None = None
 
     async def start(self, folder: Path) -> None:
         self._support = await start("support", data=folder, policy_pause=HOLD)
@@ -32,4 +32,5 @@ class LaserDesk:
         return [pid for name in AGENTS if (pid := self._support.processes[name].pid)]
 
     async def stop(self) -> None:
-        await asyncio.shield(self._support.stop())
+        if self._support:
+            await asyncio.shield(self._support.stop())

@@ -87,6 +87,7 @@ class Dbos(Rival):
     """DBOS: its client is a process in its environment that takes lines."""
 
     name, module = "DBOS", "on_dbos"
+    _client: asyncio.subprocess.Process | None = None
 
     async def start(self, folder: Path) -> None:
         await super().start(folder)
@@ -102,8 +103,9 @@ class Dbos(Rival):
 
     async def stop(self) -> None:
         await super().stop()
-        self._client.stdin.close()
-        await self._client.wait()
+        if self._client:
+            self._client.stdin.close()
+            await self._client.wait()
 
     async def _open(self, ticket: str) -> None:
         await self._say(f"open {ticket}")
@@ -119,6 +121,7 @@ class Restate(Rival):
     """Restate: its server beside the worker, spoken to over HTTP. Only the worker is killed."""
 
     name, module = "Restate", "on_restate"
+    _server: asyncio.subprocess.Process | None = None
 
     async def start(self, folder: Path) -> None:
         self._folder = folder
@@ -155,8 +158,9 @@ class Restate(Rival):
 
     async def stop(self) -> None:
         await super().stop()
-        self._server.kill()
-        await self._server.wait()
+        if self._server:
+            self._server.kill()
+            await self._server.wait()
 
     async def _open(self, ticket: str) -> None:
         await until(lambda: post(f"{self._ingress}/ticket/{ticket}/work/send", None), "Restate's ingress")

@@ -29,5 +29,5 @@ class System(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End it."""
+        """End it, or what there is of it when its start failed."""
         ...
