@@ -6,7 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from desk.stack.query.filters import Bindings, Term, condition, joined
-from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, STRING, number_in, text_of
+from desk.stack.query.kinds import number_in, text_of
+from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, STRING
 from tests.stack.viewing import pred
 
 KINDS = {"n": LONG, "x": DOUBLE, "s": STRING, "b": BOOLEAN}

@@ -410,7 +410,8 @@ async def test_a_failed_query_tells_why_and_its_status_too(views):
 
 def _endless(query, snapshot, page):
     """A statement that never ends by itself."""
-    from desk.stack.query.compile import Output, Statement
+    from desk.stack.query.compile import Statement
+    from desk.stack.wire.query_reply import Output
 
     sql = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
     return Statement(sql, (), [Output("x", "long")], False, False, None)

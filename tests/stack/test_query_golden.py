@@ -2,11 +2,9 @@
 
 import pytest
 
-from desk.stack.query.compile import Output
-from desk.stack.query.kinds import LONG, STRING
-from desk.stack.query.pages import encode_rows, fields
-from desk.stack.query.request import checked
 from desk.stack.wire import agdx, cbor
+from desk.stack.wire.query import LONG, STRING, checked
+from desk.stack.wire.query_reply import Output, encode_rows, fields
 from tests.stack.banding import Bench
 from tests.stack.sdist import fixture
 from tests.stack.viewing import Views

@@ -17,12 +17,8 @@ from desk.stack.folds.extraction import (
     header_fields,
 )
 from desk.stack.query.kinds import (
-    BOOLEAN,
-    DOUBLE,
     I64_MAX,
     I64_MIN,
-    LONG,
-    STRING,
     Misfit,
     fit,
     is_scalar,
@@ -31,6 +27,7 @@ from desk.stack.query.kinds import (
 )
 from desk.stack.query.views import View, Views
 from desk.stack.wire.iggy import Record
+from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, STRING
 
 NONE = type(None)
 JSON_ONLY = {"agdx.ct": ("u8", b"\x01")}

@@ -7,9 +7,8 @@ from typing import Any
 
 from desk.stack.folds.decoding import header_number, header_text
 from desk.stack.query.kinds import HINTS, narrowed
-from desk.stack.query.request import valid_name
-from desk.stack.query.vectors import is_vector
 from desk.stack.wire.iggy import Record
+from desk.stack.wire.query import is_vector, valid_name
 
 INDEX = "agdx.idx."
 CONVERSATION, CONVERSATION_FIELD = "gen_ai.conversation.id", "conversation_id"

@@ -10,8 +10,8 @@ from desk.stack.folds.extraction import Extraction, extraction
 from desk.stack.folds.projector import Binding
 from desk.stack.folds.retention import retention
 from desk.stack.managed.schemas import Compiled, SchemaError, compiled
-from desk.stack.query.request import valid_name
 from desk.stack.wire import cbor
+from desk.stack.wire.query import valid_name
 from desk.stack.wire.shape import BOOL, LIST, MAP, TEXT, U32, Shape, ShapeError, check, optional
 
 SCHEMA = """

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from desk.stack.folds.promotion import TRUNK, Change, land, put
 from desk.stack.managed.surface import Context, Handler, Request, Surface, SurfaceError
-from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, Misfit, fit, kind_of, narrowed
+from desk.stack.query.kinds import Misfit, fit, kind_of, narrowed
 from desk.stack.query.relation import Layer
-from desk.stack.query.request import valid_name
-from desk.stack.query.vectors import is_vector, unit_vector
+from desk.stack.query.vectors import unit_vector
 from desk.stack.query.views import MAX_COLUMNS, View, Views
 from desk.stack.wire import agdx
+from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, is_vector, valid_name
 from desk.stack.wire.shape import BOOL, BYTES, LIST, MAP, TEXT, U32, U64, Shape, optional
 
 SCHEMA = """

@@ -8,34 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from desk.stack.query.filters import Bindings, Scope, Term, condition, predicate
-from desk.stack.query.kinds import BOOLEAN, DOUBLE, LONG, STRING
-from desk.stack.query.relation import (
+from desk.stack.query.relation import Rows, Snapshot, listed, shown_kind, where
+from desk.stack.query.vectors import unit_vector
+from desk.stack.wire.query import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    LONG,
     MESSAGE_TYPE,
     OFFSET,
     PARTITION,
     PAYLOAD,
+    RESERVED_IDS,
+    STRING,
     TIME,
-    Rows,
-    Snapshot,
-    listed,
-    shown_kind,
-    where,
+    WINDOW_START,
+    invalid,
+    unsupported,
 )
-from desk.stack.query.request import invalid, unsupported
-from desk.stack.query.vectors import unit_vector
-
-BINARY = "binary"
-RESERVED = {PARTITION: 2_000_000_005, OFFSET: 2_000_000_006, PAYLOAD: 2_000_000_012}
-WINDOW_START = "window_start"
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One column of the reply."""
-
-    name: str
-    kind: str
-    doc: str | None = None
+from desk.stack.wire.query_reply import Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +139,7 @@ def _names(query: Mapping[str, Any], snapshot: Snapshot) -> list[str]:
     if distinct and PAYLOAD in names:
         raise unsupported("distinct rows carry no payload")
     for field in names:
-        if field.startswith("__laser_") and field not in RESERVED:
+        if field.startswith("__laser_") and field not in RESERVED_IDS:
             raise unsupported(f"the column `{field}` is not served")
     return names
 

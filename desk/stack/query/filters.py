@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from desk.stack.query.kinds import BOOLEAN, DOUBLE, I64_MAX, I64_MIN, LONG, STRING, number_in, text_of
-from desk.stack.query.request import invalid
+from desk.stack.query.kinds import I64_MAX, I64_MIN, number_in, text_of
+from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, STRING, invalid
 
 OPERATORS = {"eq": "=", "ne": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 

@@ -10,7 +10,8 @@ import json
 import math
 from typing import Any
 
-BOOLEAN, LONG, DOUBLE, STRING = "boolean", "long", "double", "string"
+from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, STRING
+
 AFFINITY = {BOOLEAN: "INTEGER", LONG: "INTEGER", DOUBLE: "REAL", STRING: "TEXT"}
 HINTS = {"text": STRING, "int": LONG, "float": DOUBLE, "bool": BOOLEAN}
 I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1

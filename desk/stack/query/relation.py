@@ -4,11 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from desk.stack.query.filters import Bindings, Term, joined
-from desk.stack.query.kinds import DOUBLE, LONG, STRING
 from desk.stack.query.views import Column, View
-
-OFFSET, PARTITION, PAYLOAD = "__laser_offset", "__laser_partition_id", "__laser_original_payload"
-TIME, MESSAGE_TYPE = "ts", "message_type"
+from desk.stack.wire.query import DOUBLE, LONG, OFFSET, PARTITION, STRING, TIME
 
 
 @dataclass(frozen=True, slots=True)

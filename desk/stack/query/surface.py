@@ -10,17 +10,17 @@ import apsw
 from desk.stack.broker.log import Log
 from desk.stack.managed.hello import RESOURCE_ID
 from desk.stack.managed.surface import Context, PlainHandler, Request, Surface, SurfaceError
-from desk.stack.query.compile import BINARY, Page, Statement, compiled
+from desk.stack.query.compile import Page, Statement, compiled
 from desk.stack.query.executions import Execution, Executions
 from desk.stack.query.indexer import Indexer
-from desk.stack.query.pages import Cursor, digest, encode_rows, fields
+from desk.stack.query.pages import Cursor, digest
 from desk.stack.query.relation import Snapshot
-from desk.stack.query.request import checked, invalid
 from desk.stack.query.runner import Runner, Stopped
 from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.agdx import Feature
-from desk.stack.wire.shape import ID16, MAP, TEXT, U32, U64, Shape
+from desk.stack.wire.query import BINARY, REQUESTS, QueryFault, checked, invalid
+from desk.stack.wire.query_reply import Evidence, encode_rows, fields, reply_context, reply_page
 
 ENGINE = {"name": "sqlite", "version": apsw.sqlite_lib_version(), "dialect": "sqlite"}
 MAX_PAGE_BYTES = 32 << 20  # a page of payloads ends early here
@@ -46,12 +46,7 @@ class Queries(Surface):
     name = "query"
     versions: ClassVar[Mapping[str, int]] = {"query": 1}
     features = Feature.READ_YOUR_WRITES | Feature.STRONG_CONSISTENCY
-    shapes: ClassVar[Mapping[int, Shape]] = {
-        agdx.QUERY: {"v": U32, "query": MAP},
-        agdx.QUERY_PAGE: {"v": U32, "execution_id": ID16, "cursor": TEXT, "deadline_micros": U64},
-        agdx.QUERY_CANCEL: {"v": U32, "execution_id": ID16},
-        agdx.QUERY_STATUS: {"v": U32, "execution_id": ID16},
-    }
+    shapes = REQUESTS
 
     def __init__(self, store: Store, log: Log) -> None:
         super().__init__(store, log)
@@ -72,16 +67,14 @@ class Queries(Surface):
         }
 
     def query(self, request: Request, context: Context) -> Awaitable[Any]:
-        return self._answer(checked(request["query"]), context)
+        return self._answer(request["query"], context)
 
     def page(self, request: Request, context: Context) -> Awaitable[Any]:
         known = self._known(request).query
         page = {"limit": known["page"]["limit"], "cursor": request["cursor"]}
         if known["page"].get("want_total"):
             page["want_total"] = True
-        return self._answer(
-            checked({**known, "page": page, "deadline_micros": request["deadline_micros"]}), context
-        )
+        return self._answer({**known, "page": page, "deadline_micros": request["deadline_micros"]}, context)
 
     def cancel(self, request: Request, context: Context) -> dict[str, Any]:
         execution = self._known(request)
@@ -107,6 +100,12 @@ class Queries(Surface):
         return execution
 
     def _answer(self, query: Request, context: Context) -> Awaitable[Any]:
+        try:
+            return self._begin(checked(query), context)
+        except QueryFault as fault:
+            raise SurfaceError(fault.value) from None
+
+    def _begin(self, query: Request, context: Context) -> Awaitable[Any]:
         """Fix what the query sees, here and now; the rest may take its time."""
         deadline = query["deadline_micros"]
         if context.now_us >= deadline:
@@ -139,14 +138,31 @@ class Queries(Surface):
             execution.end("expired" if by_deadline else "cancelled", _now_us())
             kind = "DeadlineExceeded" if by_deadline else "Cancelled"
             raise SurfaceError({kind: {"execution_id": execution.id}}) from None
-        except (SurfaceError, apsw.Error, MemoryError) as error:
+        except (QueryFault, apsw.Error, MemoryError) as error:
             value = _refusal(error)
             execution.end("failed", _now_us(), value)
             raise SurfaceError(value) from error
         execution.scanned, execution.produced, execution.rows = result.scanned, len(result.rows), result.count
         execution.end("completed", _now_us())
-        elapsed = int((time.perf_counter() - began) * 1_000_000)
-        return reply(execution.query, execution, result, cursor, digested, frontier, elapsed)
+        following = None
+        if result.more:
+            skip = 0 if result.last else cursor.skip + result.count
+            following = Cursor(cursor.upto, cursor.now_us, result.last, skip).encode(digested)
+        evidence = Evidence(
+            ENGINE,
+            RESOURCE_ID,
+            int((time.perf_counter() - began) * 1_000_000),
+            result.scanned,
+            len(result.rows),
+            result.count,
+            frontier,
+        )
+        return {
+            "fields": result.fields,
+            "rows": result.rows,
+            "page": reply_page(execution.query["page"], result.total, following),
+            "context": reply_context(execution.query, evidence),
+        }
 
     def _snapshot(self, query: Request, cursor: Cursor, context: Context) -> Snapshot:
         registry = context.surface("registry")
@@ -187,7 +203,7 @@ def _run(db: apsw.Connection, query: Request, snapshot: Snapshot, page: Page) ->
     encoded = encode_rows(statement.columns, content, scored=statement.scored)
     if len(encoded) > MAX_REPLY_BYTES:
         limit = {"resource": "reply bytes", "observed": len(encoded), "limit": MAX_REPLY_BYTES}
-        raise SurfaceError({"ResourceLimit": limit})
+        raise QueryFault({"ResourceLimit": limit})
     scanned = (_pages_read(db) - before) * 4096
     return Result(fields(statement.columns), encoded, len(rows), more, last, total, scanned)
 
@@ -206,53 +222,9 @@ def _fetched(db: apsw.Connection, statement: Statement) -> tuple[list[Sequence[A
     return rows, False
 
 
-def reply(
-    query: Mapping[str, Any],
-    execution: Execution,
-    result: Result,
-    cursor: Cursor,
-    digested: bytes,
-    frontier: list[Any],
-    elapsed_us: int,
-) -> dict[str, Any]:
-    """The outcome of a query, keys in the order of the wire."""
-    asked = query["page"]
-    page: dict[str, Any] = {} if asked.get("cursor") is not None else {"offset": asked.get("offset") or 0}
-    page["limit"] = asked["limit"]
-    if result.total is not None:
-        page["total"] = result.total
-    page["has_more"] = result.more
-    if result.more:
-        skip = 0 if result.last else cursor.skip + result.count
-        following = Cursor(cursor.upto, cursor.now_us, result.last, skip)
-        page["next_cursor"] = following.encode(digested)
-    level = query.get("consistency", "eventual")
-    context: dict[str, Any] = {
-        "execution_id": execution.id,
-        "engine": ENGINE,
-        "resolved_target": {
-            "kind": "operational",
-            "index": query["target"]["index"],
-            "backend_resource_id": RESOURCE_ID,
-            "backend_generation": 1,
-            "runtime_configuration_revision": 1,
-        },
-        "requested_consistency": level,
-        "delivered_consistency": level,
-        "truncated": False,
-        "elapsed_micros": elapsed_us,
-        "scanned_bytes": execution.scanned,
-        "produced_bytes": execution.produced,
-        "row_count": result.count,
-    }
-    if frontier:
-        context["frontier"] = frontier
-    return {"fields": result.fields, "rows": result.rows, "page": page, "context": context}
-
-
 def _refusal(error: Exception) -> Any:
     """What goes under `Err`."""
-    if isinstance(error, SurfaceError):
+    if isinstance(error, QueryFault):
         return error.value
     if isinstance(error, apsw.SQLError) and str(error).startswith("no such"):
         return {"Unavailable": "the view changed while the query waited; ask again"}

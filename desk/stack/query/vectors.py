@@ -1,21 +1,9 @@
-"""Embeddings: what counts as one, and how one is stored: scaled to length 1, as native doubles."""
+"""Embeddings as they are stored: scaled to length 1, as native doubles."""
 
 import struct
 from collections.abc import Sequence
 from math import hypot
 from operator import mul
-from typing import Any
-
-LARGEST = 1e150  # squares of larger numbers overflow
-
-
-def is_vector(value: Any) -> bool:
-    """A list of finite numbers of sane size, at least one."""
-    return (
-        type(value) is list
-        and len(value) > 0
-        and all(type(x) in (int, float) and -LARGEST <= x <= LARGEST for x in value)
-    )
 
 
 def unit_vector(numbers: Sequence[float]) -> bytes:

@@ -1,4 +1,12 @@
-"""What a query may say: the protocol's own limits, checked before anything is compiled.
+"""Queries: what one may say, checked before anything is compiled; and the names replies have of their own.
+
+    query   {v, query: {execution_id, target: {kind: "operational", index}, deadline_micros, by_key?, message_type?,
+             time_range?, filter?, vector?, order?, page, aggregate?, having?, distinct?, select, fork?, consistency?}}
+    page    {v, execution_id, cursor, deadline_micros}     the next page of a query the server still knows
+    cancel, status  {v, execution_id}                      {execution_id, state, started_at_micros, ...}
+
+    filter  {all: [filter]} | {any: [filter]} | {not: filter} | {pred: {field, op, value}}
+    value   {kind, value}: a typed value; null has no `value`
 
 Clients of the SDK hold these rules already; a query that breaks one is answered with one sentence.
 """
@@ -6,13 +14,19 @@ Clients of the SDK hold these rules already; a query that breaks one is answered
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from desk.stack.managed.surface import SurfaceError
-from desk.stack.query.vectors import is_vector
+from desk.stack.wire import agdx
 from desk.stack.wire.agdx import MAX_PAGE_SIZE
 from desk.stack.wire.shape import ANY, BOOL, ID16, LIST, MAP, TEXT, U32, U64, Shape, check, optional
 
 MAX_FIELDS, MAX_PREDICATES, MAX_DEPTH, MAX_CALLS = 4096, 4096, 64, 1024
 MAX_NAME_BYTES, MAX_CURSOR_BYTES, MAX_DIMENSIONS = 255, 512, 65_536
+LARGEST_IN_VECTOR = 1e150  # squares of larger numbers overflow
+BOOLEAN, LONG, DOUBLE, STRING, BINARY = "boolean", "long", "double", "string", "binary"
+"""The kinds of typed values that replies use."""
+OFFSET, PARTITION, PAYLOAD = "__laser_offset", "__laser_partition_id", "__laser_original_payload"
+RESERVED_IDS = {PARTITION: 2_000_000_005, OFFSET: 2_000_000_006, PAYLOAD: 2_000_000_012}
+"""Columns of the protocol itself, and the field ids they must have."""
+TIME, MESSAGE_TYPE, WINDOW_START = "ts", "message_type", "window_start"
 FUNCTIONS = frozenset({"count", "count_distinct", "sum", "avg", "min", "max", "percentile", "std_dev"})
 COMPARISONS = frozenset({"eq", "ne", "lt", "lte", "gt", "gte", "in", "contains", "prefix"})
 LEVELS = frozenset({"eventual", "read_your_writes", "strong"})
@@ -52,27 +66,41 @@ VECTOR: Shape = {"field": TEXT, "embedding": LIST, "top_k": U32}
 PREDICATE: Shape = {"field": TEXT, "op": TEXT, "value": MAP}
 KEY: Shape = {"field": TEXT, "value": MAP}
 SORT: Shape = {"field": TEXT, "dir": optional(TEXT)}
+REQUESTS: Mapping[int, Shape] = {
+    agdx.QUERY: {"v": U32, "query": MAP},
+    agdx.QUERY_PAGE: {"v": U32, "execution_id": ID16, "cursor": TEXT, "deadline_micros": U64},
+    agdx.QUERY_CANCEL: {"v": U32, "execution_id": ID16},
+    agdx.QUERY_STATUS: {"v": U32, "execution_id": ID16},
+}
 
 
-def invalid(text: str) -> SurfaceError:
+class QueryFault(Exception):
+    """A query that cannot be answered; `value` is the protocol's QueryError."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        super().__init__(str(value))
+        self.value = value
+
+
+def invalid(text: str) -> QueryFault:
     """A query that says something the protocol does not allow."""
-    return SurfaceError({"Backend": f"invalid query: {text}"})
+    return QueryFault({"Backend": f"invalid query: {text}"})
 
 
-def unsupported(text: str) -> SurfaceError:
-    return SurfaceError({"Unsupported": text})
+def unsupported(text: str) -> QueryFault:
+    return QueryFault({"Unsupported": text})
 
 
 def checked(query: Any) -> dict[str, Any]:
     """The query with every nested part checked and `page`, `select` filled in.
 
-    Raises SurfaceError, or ShapeError for parts of the wrong type.
+    Raises QueryFault, or ShapeError for parts of the wrong type.
     """
     query = check(query, QUERY)
     _served(query)
     page = check(query["page"], PAGE)
     if not 1 <= page["limit"] <= MAX_PAGE_SIZE:
-        raise SurfaceError({"TooLarge": {"what": "limit", "size": page["limit"], "cap": MAX_PAGE_SIZE}})
+        raise QueryFault({"TooLarge": {"what": "limit", "size": page["limit"], "cap": MAX_PAGE_SIZE}})
     cursor = page.get("cursor")
     if cursor is not None and (
         page.get("offset") is not None or not 1 <= len(cursor.encode()) <= MAX_CURSOR_BYTES
@@ -114,6 +142,15 @@ def valid_name(text: Any) -> bool:
         and 0 < len(text.encode("utf-8", "replace")) <= MAX_NAME_BYTES
         and text.strip() == text
         and not any(ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 for c in text)
+    )
+
+
+def is_vector(value: Any) -> bool:
+    """A list of finite numbers of sane size, at least one."""
+    return (
+        type(value) is list
+        and len(value) > 0
+        and all(type(x) in (int, float) and -LARGEST_IN_VECTOR <= x <= LARGEST_IN_VECTOR for x in value)
     )
 
 
