@@ -8,6 +8,7 @@ the vans do otherwise do not.
 import re
 from collections.abc import Iterable
 
+from desk.analysis.picture import Picture, captioned
 from desk.analysis.spans import DEATHS
 from desk.analysis.story import Event, distinct
 from desk.analysis.timeline import Timeline
@@ -17,7 +18,22 @@ _LEFT_OUT = frozenset({"told"})
 """One a customer: `told` has a table of its own."""
 
 
-def story(events: Iterable[Event], incident: str) -> Timeline:
+class ExceptionTimeline(Timeline):
+    """As a ticket's, with a caption about steps."""
+
+    def plot(self) -> Picture:
+        """Lanes per process: a black cross is a death, an open ring a replay, a hatched bar a hold."""
+        chart = super().plot()
+        if any(event["kind"] == "replay" for event in self.events):
+            return captioned(chart.figure, "The cross and the ring are the same step in two processes.")
+        if self.deaths:
+            return captioned(
+                chart.figure, "The cross is a process that died with the exception in its hands."
+            )
+        return captioned(chart.figure, f"Exception {self.ticket} as it went from process to process.")
+
+
+def story(events: Iterable[Event], incident: str) -> ExceptionTimeline:
     """What happened to this exception, in log order. The run's random id is left out of the texts."""
     kept: list[Event] = []
     holding: dict[str, set[str]] = {}
@@ -35,7 +51,7 @@ def story(events: Iterable[Event], incident: str) -> Timeline:
         elif kind == "agent_up" and agent in lost:
             kept.append(event)
             lost.discard(agent)
-    return Timeline(incident, tuple(kept))
+    return ExceptionTimeline(incident, tuple(kept))
 
 
 def _hold(held: set[str], kind: str, step: str | None) -> None:

@@ -1,7 +1,5 @@
 """Messages to customers: those told, those parked, and what a customer is remembered for."""
 
-import json
-
 import pandas as pd
 
 from desk.analysis.sheet import Sheet
@@ -37,7 +35,7 @@ async def remembered(fleet: FleetDesk, stop: str) -> Sheet:
     """What the desk remembers of the customer at this stop, oldest first, from every day there was."""
     memory = fleet.laser.memory_on_topic(MEMORY_TOPIC, stream=MEMORY_STREAM)
     items = await memory.recall(user=places()[stop].customer, limit=100)
-    rows = [json.loads(item.text) for item in reversed(items)]
+    rows = [item.json() for item in reversed(items)]
     return Sheet(
         pd.DataFrame([(r["incident"], r["what"]) for r in rows], columns=["incident", "what"]).set_index(
             "incident"

@@ -19,19 +19,22 @@ from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
 from desk.control.fleet import FleetDesk
 from desk.course.exercises import check
-from desk.course.fleets import answer_to, refused, rewind, squeeze_in
+from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
 from desk.course.starting import start
+from desk.delivery.incidents import FIVE
 
 __all__ = [
+    "FIVE",
     "answer_to",
     "beside",
     "bill_beside",
     "capsules",
     "check",
     "checks",
+    "close_roads",
     "counts",
     "discrepancies",
     "drops",

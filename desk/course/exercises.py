@@ -140,10 +140,10 @@ EXERCISES: Mapping[str, Exercise] = {
         hint="told(fleet, it), once it is closed.",
     ),
     "10.1": Exercise(
-        asks="How many things are remembered about this customer after the same step was done twice?",
-        right=2,
-        why="The same incident makes the same record, so remembering it again adds nothing.",
-        hint="Count the rows of remembered(...) for that customer: one for each day.",
+        asks="Close the road for van-2 once more. Which time does the message say it is?",
+        right="third",
+        why="Two days and a new incident are three records; the same incident again would have been one.",
+        hint="told(fleet, it), once it is closed, and read the last sentence of a message.",
     ),
     "11.1": Exercise(
         asks="How many rows did the fork need until its totals matched the bill?",

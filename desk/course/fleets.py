@@ -1,5 +1,6 @@
 """What only the lessons about the delivery desk need: a query's answer as a table, a refusal as a sentence, a part to play."""
 
+from collections import Counter
 from collections.abc import Awaitable
 from typing import Any
 
@@ -56,3 +57,19 @@ async def squeeze_in(fleet: FleetDesk, stop: str, van: str) -> str:
     await compare_and_swap(fleet.laser.kv("rounds"), van, swap)
     await put_json(fleet.laser.kv("stops"), stop, {"state": "ordered", "van": van})
     return f"{places()[stop].name} in {places()[stop].suburb} is in {van}'s round"
+
+
+async def close_roads(fleet: FleetDesk, number: int) -> str:
+    """Close a road in front of a van that is driving, wait until that is dealt with, and so on, so many times."""
+    for _ in range(number):
+        closed = Counter(e["van"] for e in fleet.events() if e["kind"] == "stopped")
+        driving = [
+            v
+            for v, r in (await fleet.rounds()).items()
+            if len(r.open_drops) > 1 and not (r.serving or r.parked)
+        ]
+        if not driving:
+            return "No van is on its way to a customer now: try again in a moment."
+        van = min(driving, key=lambda v: (closed[v], v))
+        await fleet.until("closed", incident=await fleet.incident("closure", van), timeout=60)
+    return f"{number} roads closed and dealt with"

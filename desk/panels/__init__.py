@@ -32,7 +32,7 @@ def ticket(desk: Any) -> TicketPanel:
 
 def map(fleet: FleetDesk) -> Any:
     """Vans, stops, rounds and closed roads as they are now."""
-    from desk.panels.map import MapPanel  # ipyleaflet: only for whoever wants a map
+    from desk.panels.live_map import MapPanel  # ipyleaflet: only for whoever wants a map
 
     return _panel(fleet, MapPanel)
 
@@ -74,7 +74,7 @@ def rewind(fleet: FleetDesk) -> RewindPanel:
 
 def control_room(fleet: FleetDesk) -> Any:
     """All of them."""
-    from desk.panels.control_room import ControlRoom
+    from desk.panels.room import ControlRoom
 
     return ControlRoom(lambda kind: _panel(fleet, kind))
 

@@ -10,7 +10,7 @@ from desk.panels.events import EventsPanel
 from desk.panels.exceptions import ExceptionsPanel
 from desk.panels.fleet_agents import FleetAgentsPanel
 from desk.panels.incidents import IncidentsPanel
-from desk.panels.map import MapPanel
+from desk.panels.live_map import MapPanel
 from desk.panels.readers import ReadersPanel
 from desk.panels.rewind import RewindPanel
 

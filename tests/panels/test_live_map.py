@@ -4,7 +4,7 @@ import pytest
 
 from desk.delivery.planning.round import Round
 from desk.panels import layers
-from desk.panels.map import MapPanel
+from desk.panels.live_map import MapPanel
 from desk.panels.tracks import Tracks
 from tests.analysis.tuesday import records
 from tests.panels.fleets import PaperFleet
