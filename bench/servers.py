@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import laser_sdk as ls
@@ -76,3 +78,20 @@ async def client(server: Process, stream: str = "bench") -> ls.Laser:
     laser = await connect(server.connection, stream)
     await laser.stream(stream).ensure()
     return laser
+
+
+@asynccontextmanager
+async def connected(server: Process) -> AsyncIterator[ls.Laser]:
+    laser = await client(server)
+    try:
+        yield laser
+    finally:
+        await laser.close()
+
+
+@contextmanager
+def running(server: Process) -> Iterator[Process]:
+    try:
+        yield server
+    finally:
+        server.stop()
