@@ -1,72 +1,127 @@
-"""`python -m desk.proving [--full]`: kill the support desk's agents at their writes, and prove nothing was broken.
+"""`python -m desk.proving [--full]`: kill both desks' processes at their writes, and prove nothing was broken.
 
-Writes bench/prove.md. Exit 0 only when every kill fired and no invariant was violated.
+Writes its section of bench/prove.md. Exit 0 only when every kill fired and no invariant was violated.
 """
 
 import argparse
 import asyncio
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import report, sweep
-from desk.proving.plays import PLAYS
+from desk.proving.cases import WAYS, Case, Row
+from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
-from desk.proving.stage import Row, Stage
+from desk.proving.stage import Stage
+from desk.proving.sweep import Points
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "prove.md"
-_SAMPLE = 150
-_COMPARED = 12
+KEPT = Path(".desk") / "prove.jsonl"
+_STAGE = 60
+"""Runs on one stack: a reader of the change feed goes through all of it, other runs' part too."""
 
 
-async def prove(full: bool, size: int, seed: int, rows: Rows) -> tuple[list[Row], str]:
-    """Sweep. Returns the rows, and the report's text."""
-    start = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="prove-"))
-    try:
-        async with Stage(folder) as stage:
-            cases, undisturbed = await sweep.points(stage)
-            chosen = cases if full else sweep.sample(cases, size, seed)
-            print(f"{len(cases)} points, {len(chosen)} of them to try", flush=True)
-            chosen = [*chosen, *await sweep.comparisons(stage, _COMPARED, seed)]
-            await sweep.spread([c for c in chosen if c.name not in rows.done], lambda c: _row(stage, c, rows))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    done = [rows.done[case.name] for case in chosen]
-    lines = report.table(done, undisturbed)
-    print(report.plain(lines))
-    about = (
-        f"{'All' if full else f'A sample (seed {seed})'} of the {len(cases)} points in {len(PLAYS)} plays, "
-        f"{time.monotonic() - start:.0f} s with {sweep.WORKERS} workers on {os.cpu_count()} cores."
-    )
-    return done, report.markdown(lines, done, about)
+@dataclass(frozen=True)
+class Size:
+    """How many runs of each way."""
+
+    once: int
+    twice: int
+    answered: int
+    stopped: int
+    compared: int = 0
 
 
-async def _row(stage: Stage, case: sweep.Case, rows: Rows) -> Row:
+SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 3), DELIVERY: Size(36, 4, 2, 4)}
+FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 12), DELIVERY: Size(10**6, 60, 10**6, 40)}
+
+
+async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row], Points, int]:
+    """Sweep one desk. Returns the rows, what runs without a kill tell, and how many points there are."""
+    async with Stage(_folder()) as stage:
+        known = await sweep.points(stage, desk)
+        expected = stage.expected
+        chosen = [
+            *sweep.sample(known.asking, size.answered, seed),
+            *sweep.twice(known.cases, size.twice, seed),
+            *sweep.stopped(known.cases, size.stopped, seed),
+            *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
+            *sweep.sample(known.cases, size.once, seed),
+        ]
+        shutil.rmtree(stage.folder, ignore_errors=True)
+    print(f"{desk}: {len(known.cases)} points, {len(chosen)} runs", flush=True)
+    left = [case for case in chosen if case.name not in rows.done]
+    for first in range(0, len(left), _STAGE):
+        some = left[first : first + _STAGE]
+        async with Stage(_folder()) as stage:
+            stage.expected = expected
+            await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows))
+            shutil.rmtree(stage.folder, ignore_errors=True)
+    return [rows.done[case.name] for case in chosen], known, len(known.cases)
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="prove-"))
+
+
+async def _row(stage: Stage, case: Case, rows: Rows) -> None:
     row = await sweep.perform(stage, case)
     rows.add(case.name, row)
-    if row.violations and not row.variant:
+    if row.violations and row.way in WAYS:
         print(f"{case.name}: {'; '.join(row.violations)}", flush=True)
-    return row
+
+
+async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[str, str]]:
+    """Sweep the desks that were asked for. Returns the rows, and the text of each section they are for."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+    everything: list[Row] = []
+    tables, abouts, sections = [], [], {}
+    for desk in told.desk or (SUPPORT, DELIVERY):
+        start = time.monotonic()
+        size = (FULL if told.full else SAMPLE)[desk]
+        size = replace(size, once=told.size or size.once)
+        done, known, number = await prove(desk, size, told.seed, rows)
+        lines = report.table(desk, done, known.undisturbed)
+        print(report.plain(lines), flush=True)
+        about = (
+            f"{min(size.once, number)} (seed {told.seed}) of the {number} points of the {desk} desk in "
+            f"{len(known.undisturbed)} scenarios, and runs in other ways; {time.monotonic() - start:.0f} s with "
+            f"{sweep.WORKERS} workers on {os.cpu_count()} cores."
+        )
+        if told.full:
+            sections[desk] = report.section(about, [lines], done)
+        everything, tables, abouts = [*everything, *done], [*tables, lines], [*abouts, about]
+    if not told.full:
+        sections["sample"] = report.section("\n\n".join(abouts), tables, everything)
+    return everything, sections
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m desk.proving", description=__doc__)
     parser.add_argument("--full", action="store_true", default=os.environ.get("PROVE") == "full")
-    parser.add_argument("--size", type=int, default=_SAMPLE, help="points of a sample (default %(default)s)")
+    parser.add_argument("--desk", action="append", choices=(SUPPORT, DELIVERY), help="only this desk")
     parser.add_argument("--seed", type=int, default=7, help="which sample (default %(default)s)")
-    parser.add_argument("--rows", type=Path, help="keep rows in this file, and go on where it ends")
+    parser.add_argument("--size", type=int, help="of each desk, how many points to try in runs with one kill")
+    parser.add_argument(
+        "--rows", type=Path, help=f"keep rows in this file, and go on where it ends (a full sweep: {KEPT})"
+    )
     parser.add_argument(
         "--out", type=Path, default=BENCH, help="where the report goes (default bench/prove.md)"
     )
     told = parser.parse_args()
-    done, text = asyncio.run(prove(told.full, told.size, told.seed, Rows(told.rows)))
-    told.out.write_text(text, encoding="utf-8")
+    rows = Rows(told.rows or (KEPT if told.full else None))
+    done, sections = asyncio.run(both(told, rows))
+    old = told.out.read_text(encoding="utf-8") if told.out.exists() else ""
+    told.out.write_text(report.merged(old, sections, report.last_line(done)), encoding="utf-8")
+    rows.forget()
     print(report.last_line(done))
-    return 0 if all(row.killed and not row.violations for row in done if not row.variant) else 1
+    return 0 if report.complete(done) else 1
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ class Write:
     what: str
     upto: int = field(default=0, compare=False)
     """Of an acknowledgement: how many records of the partition it covers. One may cover several."""
+    partition: int = field(default=0, compare=False)
+    """Of an acknowledgement: the partition."""
 
     def __str__(self) -> str:
         return f"{self.operation} {self.what}"
@@ -75,6 +77,14 @@ class Frames:
         return whole
 
 
+def code_of(frame: bytes) -> str:
+    """What a request frame asks for, as the protocol numbers it: "operation 160", or "code 1000300"."""
+    operation = frame[176]
+    if operation != _NON_REPLICATED:
+        return f"operation {operation}"
+    return f"code {struct.unpack_from('<I', frame, 196)[0]}"
+
+
 def write_of(frame: bytes) -> Write | None:
     """The write a request frame asks for, or None for a read or what ends with the connection."""
     if frame[60] != _REQUEST:
@@ -92,8 +102,9 @@ def write_of(frame: bytes) -> Write | None:
         _, at = _identifier(body, 1)
         _, at = _identifier(body, at)
         topic, at = _identifier(body, at)
+        (partition,) = struct.unpack_from("<I", body, at + 1)
         (offset,) = struct.unpack_from("<Q", body, at + _PARTITION)
-        return Write("acknowledge", topic, offset + 1)
+        return Write("acknowledge", topic, offset + 1, partition)
     if operation == _JOIN_GROUP:
         return Write("join group", _identifier(body, _identifier(body, _identifier(body, 0)[1])[1])[0])
     if operation == _CREATE_GROUP:

@@ -1,4 +1,4 @@
-"""A TCP relay between one agent and the stack that kills the agent at a chosen write.
+"""A TCP relay between one process and the stack that kills the process at chosen writes.
 
 `before`: the frame never leaves for the stack. `after`: the stack has applied it, the reply never arrives. The client
 is lockstep (one request in flight a connection), so the reply that follows a frame is the frame's.
@@ -6,21 +6,28 @@ is lockstep (one request in flight a connection), so the reply that follows a fr
 
 import asyncio
 import contextlib
+import os
+import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from desk.proving.frames import Frames, Write, write_of
+import psutil
+
+from desk.proving.frames import Frames, Write, code_of, write_of
 
 BEFORE, AFTER = "before", "after"
+ANY = Write("any write", "since the last kill")
 _CHUNK = 65536
+_BORN = 5.0  # seconds to find whose a connection is
 
 
 @dataclass(frozen=True)
 class Point:
     """Where to kill: the occurrence (from 1) of a write since the relay was opened, and on which side of it.
 
-    The occurrence of an acknowledgement is the record it covers: one frame may acknowledge several.
+    The occurrence of an acknowledgement is the record it covers: one frame may acknowledge several. That of ANY is
+    counted from the kill before.
     """
 
     write: Write
@@ -32,21 +39,39 @@ class Point:
 
 
 class Relay:
-    """One agent's way to one stack. Without a point it only takes down what goes by."""
+    """One process's way to one stack, over all its lives. Without points it only takes down what goes by."""
 
-    def __init__(self, host: str, port: int, point: Point | None, kill: Callable[[], Awaitable[int]]) -> None:
-        """`kill` ends the agent by SIGKILL and returns its pid."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        points: Sequence[Point] = (),
+        *,
+        hit: signal.Signals = signal.SIGKILL,
+        admits: bool = True,
+        name: Callable[[str], str] = str,
+    ) -> None:
+        """`points` are hit one after the other with the signal `hit`; unless it `admits`, nothing connects after a
+        hit until `admit`. `name` gives what a write is about a name that is the same in every run.
+        """
         self.seen: list[tuple[Write, int]] = []
         """Every write that came by, with its occurrence, in order."""
-        self.killed = 0
-        """The pid that was killed, 0 before."""
+        self.codes: set[str] = set()
+        """What was asked for, as the protocol numbers it."""
+        self.hits: list[int] = []
+        """The pids that were hit."""
         self.port = 0
         self.fired = asyncio.Event()
-        """Set when the agent is dead: its connection has ended."""
-        self._host, self._port = host, port
-        self._point, self._kill = point, kill
+        """Set when every point is hit and, of a kill, the connection has ended."""
+        self._host, self._port, self._points, self._hit, self._name = host, port, points, hit, name
+        if not points:
+            self.fired.set()
+        self._admits, self._open = admits, asyncio.Event()
+        self._open.set()
         self._counts: Counter[Write] = Counter()
+        self._acknowledged: Counter[tuple[Write, int]] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._to_stack: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> int:
@@ -55,18 +80,28 @@ class Relay:
         self.port = self._server.sockets[0].getsockname()[1]
         return self.port
 
-    async def close(self) -> None:
-        """End every connection."""
-        if self._server:
-            self._server.close()
+    def admit(self) -> None:
+        """Let connections through again."""
+        self._open.set()
+
+    def sever(self) -> None:
+        """End every connection there is; new ones are accepted."""
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End everything."""
+        if self._server:
+            self._server.close()
+        tasks = list(self._tasks)
+        self.sever()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         self._tasks.add(task)
         try:
+            await self._open.wait()
             await self._carry(reader, writer)
         except (OSError, asyncio.CancelledError):
             pass
@@ -76,14 +111,16 @@ class Relay:
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         stack_reader, stack_writer = await asyncio.open_connection(self._host, self._port)
-        replies = asyncio.create_task(self._down(stack_reader, writer, hold := asyncio.Event(), reader))
+        self._to_stack.add(stack_writer)
+        hold = asyncio.Event()
+        replies = asyncio.create_task(self._down(stack_reader, reader, writer, hold))
         frames = Frames()
         try:
             while data := await reader.read(_CHUNK):
                 for frame in frames.feed(data):
                     side = self._side(frame)
                     if side == BEFORE:
-                        await self._fire(reader)
+                        await self._fire(reader, writer)
                         return
                     if side == AFTER:
                         hold.set()
@@ -94,6 +131,7 @@ class Relay:
                     return
         finally:
             replies.cancel()
+            self._to_stack.discard(stack_writer)
             stack_writer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await replies
@@ -101,38 +139,76 @@ class Relay:
     async def _down(
         self,
         stack: asyncio.StreamReader,
-        agent: asyncio.StreamWriter,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
         hold: asyncio.Event,
-        agent_reader: asyncio.StreamReader,
     ) -> None:
-        """Replies to the agent, until the one that is held back."""
+        """Replies to the process, until the one that is held back."""
         frames = Frames()
         while data := await stack.read(_CHUNK):
             for frame in frames.feed(data):
                 if hold.is_set():
-                    await self._fire(agent_reader)
+                    await self._fire(reader, writer)
                     return
-                agent.write(frame)
-            await agent.drain()
+                writer.write(frame)
+            await writer.drain()
 
     def _side(self, frame: bytes) -> str | None:
-        """Take down a write; which side of it to kill at, if it is the chosen one."""
+        """Take down a request; which side of it to kill at, if it is the next chosen one."""
+        self.codes.add(code_of(frame))
         write = write_of(frame)
         if write is None:
             return None
-        before = self._counts[write]
-        self._counts[write] = write.upto or before + 1
-        covered = range(before + 1, self._counts[write] + 1)
+        write = Write(write.operation, self._name(write.what), write.upto, write.partition)
+        covered = self._covered(write)
+        self._counts[write] += len(covered)
+        self._counts[ANY] += len(covered)
         self.seen.extend((write, occurrence) for occurrence in covered)
-        point = self._point
-        if point and not self.killed and write == point.write and point.occurrence in covered:
-            return point.side
-        return None
+        if len(self.hits) == len(self._points):
+            return None
+        point = self._points[len(self.hits)]
+        if point.write == ANY:
+            return point.side if self._counts[ANY] >= point.occurrence else None
+        return point.side if write == point.write and point.occurrence in covered else None
 
-    async def _fire(self, agent: asyncio.StreamReader) -> None:
-        """Kill the agent and see its connection end."""
-        self.killed = await self._kill()
-        with contextlib.suppress(OSError):
-            while await agent.read(_CHUNK):
-                pass
-        self.fired.set()
+    def _covered(self, write: Write) -> range:
+        """The occurrences of this write that this frame is: of an acknowledgement, each record it newly covers."""
+        number, before = 1, self._counts[write]
+        if write.upto:
+            number = write.upto - self._acknowledged[write, write.partition]
+            self._acknowledged[write, write.partition] = max(
+                write.upto, self._acknowledged[write, write.partition]
+            )
+        return range(before + 1, before + 1 + number)
+
+    async def _fire(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Hit the process: see a killed one's connection end, or end a stopped one's connections to the stack."""
+        pid = await _owner(writer.get_extra_info("peername")[1])
+        self.hits.append(pid)
+        self._counts[ANY] = 0
+        if not self._admits:
+            self._open.clear()
+        os.kill(pid, self._hit)
+        if self._hit == signal.SIGKILL:
+            with contextlib.suppress(OSError):
+                while await reader.read(_CHUNK):
+                    pass
+        else:
+            for stack in self._to_stack:
+                stack.close()
+        if len(self.hits) == len(self._points):
+            self.fired.set()
+        if self._hit != signal.SIGKILL:
+            await asyncio.Event().wait()  # its own end of the connection stays, until somebody severs it
+
+
+async def _owner(port: int) -> int:
+    """The process below this one whose end of a connection has that port."""
+    end = asyncio.get_running_loop().time() + _BORN
+    while asyncio.get_running_loop().time() < end:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if any(link.laddr and link.laddr.port == port for link in process.net_connections("tcp")):
+                    return process.pid
+        await asyncio.sleep(0.01)
+    raise RuntimeError(f"No process of the desk is connected from port {port}.")

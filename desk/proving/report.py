@@ -1,41 +1,80 @@
-"""The table of a sweep, in a terminal and as bench/prove.md. Pure: rows in, text out."""
+"""The tables of a sweep, in a terminal and as sections of bench/prove.md. Pure: rows in, text out.
 
-from collections.abc import Iterable, Sequence
+The file keeps a section for each desk's full sweep and one for the last sample; writing one leaves the others.
+"""
 
-from desk.proving.stage import VARIANTS, Row
+from collections.abc import Iterable, Mapping, Sequence
 
-_RAW = ("lookups", "holds", "questions", "refunds", "replies", "bank asked", "paid")
-_HEAD = ("agent", "points", "deaths", "violations", *(f"{what} repeated" for what in _RAW))
+from desk.proving.cases import ONCE, WAYS, Row
+from desk.proving.plays import DELIVERY, SUPPORT
+
+_RAW = {
+    SUPPORT: ("lookups", "holds", "questions", "refunds", "replies", "bank asked", "paid"),
+    DELIVERY: ("starts", "plans", "holds", "steps", "told", "asked", "closed", "parcels", "disputes"),
+}
+TITLES = {
+    "support": "Support desk: every write",
+    "delivery": "Delivery desk: every write",
+    "sample": "The last sample",
+}
+"""The sections, in their order."""
+_HEAD = """# Killed at every write
+
+`PROVE=full make prove` tries every point, `make prove` a sample. A point is a scenario, an agent, one of its writes
+(an operation on a topic or key, and which occurrence of it) and a side: before the stack got it, or after it was
+applied and before the reply. A relay between the agent and the stack kills the agent there with SIGKILL. What came of
+it is judged from the log, key-value state, views, forks and the bank's file by scripts that import nothing of the desk.
+
+Support: a violation is a ticket not closed once, a reply, question or refund that is not one by its key, a second
+payment, a lookup after a recorded result, a hold repeated, a dead letter. Delivery: a parcel not ended once, an
+exception not closed once, a step not completed once, a change applied twice, a hold repeated, a customer told twice by
+key or in two wordings, a second dispute, a fork left open, a view that differs from the log, or any parcel, message or
+bill other than on the same day without a kill.
+
+Repeats are counted raw: in how many runs a thing was done more often than without a kill. Ways: *two kills* in one run,
+the second within a few writes of the first or anywhere in another process; *answered while dead*: no process of the
+agent can connect while the person answers; *stopped and continued*: the process is stopped (SIGSTOP) at the point, cut
+off and replaced, and continued (SIGCONT) when its replacement has done the work. Lines after "as shipped" are
+comparisons with something missing on purpose: the pattern (baseline), the bank's payment keys, or both.
+"""
 
 
-def table(rows: Sequence[Row], undisturbed: dict[str, dict[str, int]]) -> list[tuple[str, ...]]:
-    """One line an agent and a total. "repeated": in how many runs a thing happened more often, raw, than in the
-    same play without a kill (`undisturbed`, by play).
+def table(
+    desk: str, rows: Sequence[Row], undisturbed: Mapping[str, Mapping[str, int]]
+) -> list[tuple[str, ...]]:
+    """One line an agent, one a way, a total, then the comparisons. "repeated": in how many runs a thing happened more
+    often, raw, than in the same play without a kill (`undisturbed`, by play).
     """
-    lines = [_HEAD]
-    for variant in VARIANTS:
-        chosen = [row for row in rows if row.variant == variant]
-        for agent in dict.fromkeys(row.agent for row in chosen):
-            label = f"{agent}, {variant}" if variant else agent
-            lines.append(_line(label, [r for r in chosen if r.agent == agent], undisturbed))
-        if not variant:
-            lines.append(_line("all, as shipped", chosen, undisturbed))
+    raw = _RAW[desk]
+    own = [row for row in rows if row.desk == desk]
+    shipped = [row for row in own if row.way in WAYS]
+
+    def line(label: str, chosen: Sequence[Row]) -> tuple[str, ...]:
+        repeated = [
+            sum(row.raw.get(what, 0) > undisturbed[row.play].get(what, 0) for row in chosen) for what in raw
+        ]
+        hit = sum(row.hit for row in chosen)
+        numbers = (len(chosen), hit, sum(bool(row.violations) for row in chosen), *repeated)
+        return (label, *(str(number) for number in numbers))
+
+    lines = [("agent or way", "runs", "hits", "violations", *(f"{what} repeated" for what in raw))]
+    for agent in dict.fromkeys(row.agent for row in shipped if row.way == ONCE):
+        lines.append(line(agent, [row for row in shipped if row.way == ONCE and row.agent == agent]))
+    for way in dict.fromkeys(row.way for row in shipped if row.way != ONCE):
+        lines.append(line(way, [row for row in shipped if row.way == way]))
+    lines.append(line("all, as shipped", shipped))
+    for agent, way in dict.fromkeys((row.agent, row.way) for row in own if row.way not in WAYS):
+        lines.append(line(f"{agent}, {way}", [row for row in own if (row.agent, row.way) == (agent, way)]))
     return lines
 
 
-def _line(label: str, rows: Sequence[Row], undisturbed: dict[str, dict[str, int]]) -> tuple[str, ...]:
-    repeated = [
-        sum(row.raw.get(what, 0) > undisturbed[row.play].get(what, 0) for row in rows) for what in _RAW
-    ]
-    numbers = (len(rows), sum(r.killed for r in rows), sum(bool(r.violations) for r in rows), *repeated)
-    return (label, *(str(number) for number in numbers))
-
-
 def last_line(rows: Iterable[Row]) -> str:
-    """ "crash points: N, deaths: N, violations: 0", of the shipped agents."""
-    shipped = [row for row in rows if not row.variant]
-    deaths = sum(row.killed for row in shipped)
-    return f"crash points: {len(shipped)}, deaths: {deaths}, violations: {sum(bool(r.violations) for r in shipped)}"
+    """ "crash points: N, deaths: N, violations: 0": the distinct points of single kills, and the deaths at them;
+    violations of everything as shipped."""
+    shipped = [row for row in rows if row.way in WAYS]
+    once = [row for row in shipped if row.way == ONCE]
+    violations = sum(bool(row.violations) for row in shipped)
+    return f"crash points: {len(once)}, deaths: {sum(row.hit for row in once)}, violations: {violations}"
 
 
 def plain(lines: Sequence[tuple[str, ...]]) -> str:
@@ -47,30 +86,39 @@ def plain(lines: Sequence[tuple[str, ...]]) -> str:
     )  # fmt: skip
 
 
-def markdown(lines: Sequence[tuple[str, ...]], rows: Sequence[Row], about: str) -> str:
-    """bench/prove.md."""
-    head, *body = ["| " + " | ".join(line) + " |" for line in lines]
-    rule = "| --- |" + " ---: |" * (len(lines[0]) - 1)
-    broken = [f"- {row.play} / {row.agent} / {row.point}: {'; '.join(row.violations)}" for row in rows if row.violations and not row.variant]  # fmt: skip
-    missed = [
-        f"- {row.play} / {row.agent} / {row.point}" for row in rows if not row.killed and not row.variant
-    ]
-    parts = [
-        "# Killed at every write: the support desk",
-        about,
-        "Each point is a write of one agent (an operation on a topic or key, and which occurrence of it) and a side: "
-        "before the stack got it, or after it was applied and before the reply. The agent is killed there with SIGKILL "
-        "by a relay between it and the stack; the judge reads the log, key-value state and the bank's file and imports "
-        "nothing of the desk. Repeats are counted raw: in how many runs a thing was done more often than without a "
-        "kill. A violation would be a ticket not closed once, a reply, question or refund that is not one by its key, a "
-        "second payment, a lookup after a recorded result, a hold repeated, or a dead letter.",
-        "Lines with a comma after the agent are comparisons, a few kills each where something is missing on purpose: the "
-        "pattern (baseline), the bank's payment keys, or both. Their violations show what the missing thing is for.",
-        "\n".join([head, rule, *body]),
-    ]
+def section(about: str, tables: Iterable[Sequence[tuple[str, ...]]], rows: Sequence[Row]) -> str:
+    """The text of one section, its title left out."""
+    parts = [about]
+    for lines in tables:
+        head, *body = ["| " + " | ".join(line) + " |" for line in lines]
+        parts.append("\n".join([head, "| --- |" + " ---: |" * (len(lines[0]) - 1), *body]))
+    shipped = [row for row in rows if row.way in WAYS]
+    broken = [f"- {_where(row)}: {'; '.join(row.violations)}" for row in shipped if row.violations]
+    missed = [f"- {_where(row)}" for row in shipped if not row.reached]
     if broken:
-        parts += ["## Violations", "\n".join(broken)]
+        parts += ["Violations:", "\n".join(broken)]
     if missed:
-        parts += ["## Points not reached", "\n".join(missed)]
-    parts.append(last_line(rows))
-    return "\n\n".join(parts) + "\n"
+        parts += ["Points not reached:", "\n".join(missed)]
+    return "\n\n".join([*parts, last_line(rows)])
+
+
+def _where(row: Row) -> str:
+    way = f" ({row.way})" if row.way else ""
+    return f"{row.desk}, {row.play}: {row.places}{way}"
+
+
+def merged(old: str, new: Mapping[str, str], last: str) -> str:
+    """bench/prove.md with these sections in place of the old ones, and its last line."""
+    kept = {}
+    for name, title in TITLES.items():
+        _, found, rest = old.partition(f"\n## {title}\n")
+        if found:
+            kept[name] = rest.partition("\n## ")[0].partition("\n---\n")[0].strip()
+    sections = kept | dict(new)
+    parts = [f"## {title}\n\n{sections[name]}" for name, title in TITLES.items() if name in sections]
+    return "\n\n".join([_HEAD.strip(), *parts, "---", last]) + "\n"
+
+
+def complete(rows: Iterable[Row]) -> bool:
+    """Whether every point of the desks as shipped was reached and nothing was broken."""
+    return all(row.reached and not row.violations for row in rows if row.way in WAYS)

@@ -3,11 +3,8 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from desk.proving.frames import Write
-from desk.proving.relay import Point
-from desk.proving.stage import Row
+from desk.proving.cases import Row
 
 
 class Rows:
@@ -19,23 +16,17 @@ class Rows:
         if file and file.exists():
             for line in file.read_text(encoding="utf-8").splitlines():
                 name, values = json.loads(line)
-                self.done[name] = _row(values)
+                self.done[name] = Row(**{**values, "violations": tuple(values["violations"])})
 
     def add(self, name: str, row: Row) -> None:
         """Keep a row."""
         self.done[name] = row
         if self._file:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([name, {**asdict(row), "seen": []}]) + "\n")
+                file.write(json.dumps([name, asdict(row)]) + "\n")
 
-
-def _row(values: dict[str, Any]) -> Row:
-    point = values["point"]
-    return Row(
-        **{
-            **values,
-            "point": Point(Write(**point["write"]), point["occurrence"], point["side"]),
-            "violations": tuple(values["violations"]),
-            "seen": (),
-        }
-    )
+    def forget(self) -> None:
+        """The sweep is complete: the next one begins anew."""
+        if self._file:
+            self._file.unlink(missing_ok=True)

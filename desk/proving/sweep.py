@@ -1,16 +1,18 @@
-"""Which points there are, which of them to try, and the rows that come of it."""
+"""Which points there are, which of them to try in which ways, and the rows that come of it."""
 
 import asyncio
+import itertools
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from desk.control.support import AGENTS
+from desk.proving import days, tickets
+from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Done, Kill, Row
 from desk.proving.frames import Write
-from desk.proving.plays import PLAYS, Play
-from desk.proving.relay import AFTER, BEFORE, Point
-from desk.proving.stage import Row, Stage
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
+from desk.proving.relay import AFTER, ANY, BEFORE, Point
+from desk.proving.stage import Stage
 
 WORKERS = 2
 COMPARED = (
@@ -19,57 +21,120 @@ COMPARED = (
     ("forgetful bank", ("billing",)),
     ("baseline, forgetful bank", ("billing",)),
 )
+_PERFORM = {SUPPORT: tickets.perform, DELIVERY: days.perform}
+_ALL: dict[str, Sequence[Play | Day]] = {SUPPORT: tuple(PLAYS.values()), DELIVERY: tuple(DAYS.values())}
 _TRIES = 3
 """A point is named by what a run without kills writes. Where timing made a run write less, it is run again."""
+_RECORDED = {SUPPORT: 1, DELIVERY: 2}
+"""How often a play is run without a kill: how often a cursor is saved during a day depends on timing."""
+_SOON = 8  # the second kill comes within so many writes
+_LAST = 4  # the writes before an answer that are points of ANSWERED
 
 
-@dataclass(frozen=True)
-class Case:
-    """One run to do."""
+class Points:
+    """What runs without a kill tell of a desk."""
 
-    play: Play
-    agent: str
-    point: Point
-    variant: str = ""
-
-    @property
-    def name(self) -> str:
-        """The same in every run: what a row is known by."""
-        return f"{self.play.name} / {self.agent} / {self.point}" + (
-            f" / {self.variant}" if self.variant else ""
-        )
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        """Every write of every agent in every play, each on both sides."""
+        self.asking: list[Case] = []
+        """The last writes of an agent before a person answers it."""
+        self.undisturbed: dict[str, dict[str, int]] = {}
+        """How often things happen in each play."""
 
 
 async def points(
-    stage: Stage, plays: Iterable[Play] = PLAYS.values(), agents: Sequence[str] = AGENTS, variant: str = ""
-) -> tuple[list[Case], dict[str, dict[str, int]]]:
-    """Every write of every agent in every play, each on both sides, found by running each play once an agent;
-    and what happened how often in each play without a kill.
-    """
+    stage: Stage, desk: str, plays: Iterable[Play | Day] = (), agents: Sequence[str] = (), way: str = ""
+) -> Points:
+    """Run each play without a kill, and take down its points. Raises RuntimeError when something is wrong even so."""
+    chosen = [play for play in plays or _ALL[desk] for _ in range(_RECORDED[desk])]
+    done = await spread(chosen, lambda play: _undisturbed(stage, play, agents, way))
+    found = Points()
+    for play, runs in itertools.groupby(zip(chosen, done, strict=True), key=lambda pair: pair[0]):
+        records = [run for _, run in runs]
+        stage.expected[play.name] = records[0].outcome
+        found.undisturbed[play.name] = records[0].row.raw
+        for agent in agents or play.agents:
+            seen = [record.seen[agent] for record in records]
+            known = _both([each.writes for each in seen])
+            found.cases += [
+                Case(play, (Kill(agent, Point(write, number, side)),), way)
+                for write, number in known
+                for side in (BEFORE, AFTER)
+            ]
+            if agent == play.asks and seen[0].asked and "declined" not in play.name:
+                found.asking += _asking(play, agent, seen[0].writes[: seen[0].asked][-_LAST:])
+    return found
 
-    async def record(pair: tuple[Play, str]) -> Row:
-        row = await stage.perform(*pair, variant=variant)
-        if row.violations:
-            raise RuntimeError(f"{row.play} without a kill: {'; '.join(row.violations)}")
-        return row
 
-    pairs = [(play, agent) for play in plays for agent in agents]
-    rows = await spread(pairs, record)
-    cases = [
-        Case(play, agent, Point(Write(write.operation, write.what), occurrence, side), variant)
-        for (play, agent), row in zip(pairs, rows, strict=True)
-        for write, occurrence in row.seen
+def _asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -> list[Case]:
+    return [
+        Case(play, (Kill(agent, Point(_named(write), number, side)),), ANSWERED)
+        for write, number in writes
         for side in (BEFORE, AFTER)
     ]
-    return cases, {row.play: row.raw for row in rows}
+
+
+def _both(runs: Sequence[Sequence[tuple[Write, int]]]) -> list[tuple[Write, int]]:
+    """The writes that every one of these runs made, in the order of the first."""
+    counts = [Counter(write for write, _ in run) for run in runs]
+    return [
+        (_named(write), number)
+        for write, number in runs[0]
+        if all(count[write] >= number for count in counts)
+    ]
+
+
+def _named(write: Write) -> Write:
+    return Write(write.operation, write.what)
+
+
+async def _undisturbed(stage: Stage, play: Play | Day, agents: Sequence[str], way: str) -> Done:
+    kills = tuple(Kill(agent, Point(ANY, 10**9, BEFORE)) for agent in agents)
+    done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
+    if done.row.violations:
+        raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
+    return done
+
+
+def twice(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
+    """Two kills in one run: a point, and a second soon after it, of the same process or of another."""
+    draw = random.Random(f"twice:{seed}")
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.play.name, case.kills[0].agent), []).append(case)
+    early = [
+        case for group in groups.values() for case in group[: len(group) // 2]
+    ]  # so that there is a soon
+    chosen = []
+    for first in draw.sample(early, min(size, len(early))):
+        [kill] = first.kills
+        if draw.random() < 0.5:
+            again = Kill(kill.agent, Point(ANY, draw.randint(1, _SOON), draw.choice((BEFORE, AFTER))))
+        else:
+            others = [c for c in cases if c.play == first.play and c.kills[0].agent != kill.agent]
+            again = draw.choice(others).kills[0]
+        chosen.append(Case(first.play, (kill, again), TWICE))
+    return chosen
+
+
+def stopped(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
+    """Processes that stop at a write of theirs, once they are up, and go on when their replacement has done the work."""
+
+    def works(point: Point) -> bool:
+        comes_up = point.write.what.endswith(".events") and point.occurrence == 1
+        return point.write.operation in ("send", "cas", "set") and not comes_up
+
+    writing = [case for case in cases if works(case.kills[0].point)]
+    return [Case(case.play, case.kills, STOPPED) for case in sample(writing, size, seed)]
 
 
 async def comparisons(stage: Stage, size: int, seed: int) -> list[Case]:
     """Kills at `size` points each where something is missing: the pattern, the bank's keys, or both."""
     chosen = []
-    for variant, agents in COMPARED:
-        cases, _ = await points(stage, [PLAYS["duplicate"]], agents, variant)
-        work = [case for case in cases if case.point.write.operation in ("send", "cas", "set")]
+    for way, agents in COMPARED:
+        found = await points(stage, SUPPORT, [PLAYS["duplicate"]], agents, way)
+        work = [case for case in found.cases if case.kills[0].point.write.operation in ("send", "cas", "set")]
         chosen += sample(work, size, seed)
     return chosen
 
@@ -79,7 +144,7 @@ def sample(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
     draw = random.Random(seed)
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        groups.setdefault((case.play.name, case.agent), []).append(case)
+        groups.setdefault((case.play.name, case.kills[0].agent), []).append(case)
     for group in groups.values():
         draw.shuffle(group)
     taken: list[Case] = []
@@ -91,10 +156,10 @@ def sample(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
 
 
 async def perform(stage: Stage, case: Case) -> Row:
-    """One row: the run in which the kill fired, or the last of some in which it did not."""
+    """One row: the run in which every kill fired, or the last of some in which one did not."""
     for _ in range(_TRIES):
-        row = await stage.perform(case.play, case.agent, case.point, case.variant)
-        if row.killed or row.violations:
+        row = (await _PERFORM[case.play.desk](stage, case)).row
+        if row.reached or row.violations:
             break
     return row
 

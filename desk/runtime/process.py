@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 import sys
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -23,6 +24,10 @@ from desk.runtime.spec import Spec
 from desk.settings import Settings
 
 Handler = Callable[[Any, Any], Awaitable[None]]
+BEAT = 0.5
+"""Seconds between two signs of life. A handler that waits gives them, one that blocks the loop does not."""
+HANG = 15.0
+"""Seconds without one after which a process is taken for hung; the switch `hang_after` overrides it."""
 
 # What spawn_agent is given unless the desk says otherwise.
 _SPAWN_OPTIONS: Mapping[str, Any] = {
@@ -112,22 +117,29 @@ def leave(last_words: str) -> NoReturn:
     os._exit(1)
 
 
-def run(spec: Spec, tell_up: Callable[[], None]) -> NoReturn:
-    """Import the spec's module and live its `main`. Ends the process: 0 when main returned, else 1."""
+def run(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
+    """Import the spec's module and live its `main`, telling the supervisor "up" once and "beat" again and again.
+
+    Ends the process: 0 when main returned, else 1.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_live(spec, tell_up))
+        loop.run_until_complete(_live(spec, tell))
     finally:  # also when a handler raised SystemExit, which comes out of the loop here
         os._exit(1)
 
 
-async def _live(spec: Spec, tell_up: Callable[[], None]) -> NoReturn:
+async def _live(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
+    """The switch `connection` is a way to the stack of this process's own."""
+    hang = float(spec.switches.get("hang_after") or HANG)
+    beating = asyncio.create_task(_beat(tell, hang))
     try:
         main = importlib.import_module(spec.module).main
-        laser = await connect(spec.connection, spec.stream)
-        await main(Process(spec, laser, tell_up))
+        laser = await connect(spec.switches.get("connection") or spec.connection, spec.stream)
+        await main(Process(spec, laser, lambda: tell("up")))
+        beating.cancel()
         os._exit(0)
     except StackUnreachable as error:
         leave(str(error))
@@ -135,3 +147,15 @@ async def _live(spec: Spec, tell_up: Callable[[], None]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+async def _beat(tell: Callable[[str], None], hang: float) -> None:
+    """Tell that the loop turns. Who was held up for so long that it may have been replaced leaves at once: whatever
+    it still meant to do, its replacement has done.
+    """
+    while True:
+        tell("beat")
+        last = time.monotonic()
+        await asyncio.sleep(BEAT)
+        if (silent := time.monotonic() - last) > hang:
+            leave(f"Held up for {silent:.0f} s: another process may have taken over.")

@@ -106,8 +106,8 @@ class ForkServer:
             await _end(self._process)
 
     async def _read(self) -> None:
-        # Children hold the write end until they are up, and do not outlive their parent: the end of the reports
-        # means that all of them are gone.
+        # Children hold the write end too, and do not outlive their parent: the end of the reports means that all of
+        # them are gone.
         async for line in self._process.stdout:
             self._reported(json.loads(line))
         self._ready = False

@@ -105,12 +105,13 @@ class ForkServer:
             life.end_with_pipe(self.life_read)
             _redirect(log)
 
-            def tell_up() -> None:
-                report(self.out, up=spec.name, pid=os.getpid())
-                os.close(self.out)
+            def tell(what: str) -> None:
+                # A beat may be left out: waiting for a supervisor that reads nothing would block this process.
+                if what != "beat" or select.select([], [self.out], [], 0)[1]:
+                    report(self.out, **{what: spec.name}, pid=os.getpid())
 
             sys.path.append(str(spec.folder / "modules"))
-            process.run(spec, tell_up)
+            process.run(spec, tell)
         except BaseException:
             traceback.print_exc()
         finally:

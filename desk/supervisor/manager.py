@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from desk.runtime.process import HANG
 from desk.runtime.spec import Spec
 from desk.supervisor import folder as folders
 from desk.supervisor.backoff import Backoff
@@ -22,6 +23,10 @@ STACK = "stack"
 _WRITE_FIRST = 0.25  # seconds a `killed` event may delay its SIGKILL
 _COME_UP = 30.0  # seconds for a process to come up
 _BETWEEN_LIVES = 5.0  # seconds a kill waits for a process that is just being replaced
+_HANG = (
+    15.0  # seconds without a sign of life after which a process is hung; the switch `hang_after` overrides it
+)
+_LOOK = 0.5  # seconds between two looks for hung processes
 _GO = 1.0  # seconds for a signal to end a process; SIGTERM ends an agent at once, unless it is stopped
 
 
@@ -38,6 +43,8 @@ class Member:
     backoff: Backoff = field(default_factory=Backoff)
     born: float = 0.0
     log_start: int = 0
+    beat: float = 0.0
+    """When it last gave a sign of life; 0 before the first. Only who has given one can be hung."""
     forking: bool = False
     """A fork was asked for and its pid is not known yet."""
     killing: int = 0
@@ -81,6 +88,7 @@ class Manager:
                 raise Refused(f"There is already a process named {spec.name}: choose another name.")
         if self._journal is None and specs:
             self._journal = Journal(self.connection, specs[0].stream, specs[0].events_topic)
+            self._spawn(self._watch())
         for spec in specs:
             member = Member(spec.name, replace(spec, connection=self.connection))
             self._members[spec.name] = member
@@ -159,7 +167,7 @@ class Manager:
     def _start(self, member: Member) -> None:
         member.retry = None
         member.stopping = False
-        member.born = time.monotonic()
+        member.born, member.beat = time.monotonic(), 0.0
         log = folders.log_file(self._folder, member.name)
         member.log_start = log.stat().st_size if log.exists() else 0
         # A failing process is shown as failing until it is up.
@@ -188,7 +196,10 @@ class Manager:
     def _reported(self, report: dict[str, Any]) -> None:
         """A birth, a coming up or a death, as the fork server or the child tells it."""
         pid = report["pid"]
-        if name := report.get("up"):
+        if name := report.get("beat"):
+            if self._members[name].pid == pid:
+                self._members[name].beat = time.monotonic()
+        elif name := report.get("up"):
             member = self._members[name]
             member.forking = False
             self._set(member, pid=pid, state="up", error="")
@@ -275,6 +286,25 @@ class Manager:
         if self._monkey:
             await self._monkey
             self._monkey = None
+
+    async def _watch(self) -> None:
+        """Kill whoever gives no sign of life any more: a handler that blocks, which neither log nor kernel can see."""
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(_LOOK)
+            now = time.monotonic()
+            asleep, last = now - last - _LOOK, now
+            for member in self._members.values():
+                if not (member.spec and member.pid and member.beat) or member.spec.switches.get("unwatched"):
+                    continue
+                member.beat += asleep  # while this process was held up itself, it could not hear any
+                if now - member.beat > float(member.spec.switches.get("hang_after") or HANG):
+                    member.beat = 0.0
+                    self._spawn(self._end_hung(member.name))
+
+    async def _end_hung(self, name: str) -> None:
+        with contextlib.suppress(Refused):
+            await self.kill(name, "watchdog")
 
     # -- helpers
 

@@ -5,7 +5,7 @@ import struct
 import cbor2
 import pytest
 
-from desk.proving.frames import HEADER, Frames, Write, write_of
+from desk.proving.frames import HEADER, Frames, Write, code_of, write_of
 
 
 def request(operation: int, body: bytes = b"", code: int = 0) -> bytes:
@@ -29,9 +29,9 @@ def managed(code: int, **fields: object) -> bytes:
     return request(2, cbor2.dumps({"v": 1, "operation_id": 7, "payload": payload}), code)
 
 
-def acknowledgement(offset: int) -> bytes:
+def acknowledgement(offset: int, partition: int = 3) -> bytes:
     body = b"\x02" + name("resolver") + name("s") + name("agent.sessions")
-    return request(161, body + b"\x01" + (3).to_bytes(4, "little") + struct.pack("<QB", offset, 1))
+    return request(161, body + b"\x01" + partition.to_bytes(4, "little") + struct.pack("<QB", offset, 1))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,13 @@ def test_a_write_has_a_name(frame: bytes, write: Write) -> None:
 
 
 def test_an_acknowledgement_knows_how_many_records_it_covers() -> None:
-    assert write_of(acknowledgement(4)).upto == 5
+    write = write_of(acknowledgement(4, partition=2))
+    assert (write.upto, write.partition) == (5, 2)
+
+
+def test_a_request_has_a_number() -> None:
+    assert code_of(acknowledgement(4)) == "operation 161"
+    assert code_of(managed(1_000_300)) == "code 1000300"
 
 
 @pytest.mark.parametrize("code", [1, 100, 120, 606, 1_000_000, 1_000_002, 1_000_300, 1_000_302, 1_000_711])

@@ -5,14 +5,15 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from desk.proving.frames import HEADER, Frames, Write
-from desk.proving.relay import AFTER, BEFORE, Point, Relay
-from tests.proving.test_frames import name, request
+from desk.proving.relay import AFTER, ANY, BEFORE, Point, Relay
+from tests.proving.test_frames import acknowledgement, name, request
 
 SEND = request(160, struct.pack("<I", 9) + name("s") + name("desk.events"))
 READ = request(2, b"", 100)
@@ -26,9 +27,16 @@ for frame in sys.argv[2:]:
     link.sendall(bytes.fromhex(frame))
     got = b""
     while len(got) < 256:
-        got += link.recv(256)
+        got += link.recv(256) or sys.exit("cut off")
 print("done")
 """
+
+
+async def agent(relay: Relay, *frames: bytes) -> asyncio.subprocess.Process:
+    sent = (frame.hex() for frame in frames)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", AGENT, str(relay.port), *sent, stdout=asyncio.subprocess.PIPE
+    )
 
 
 class Server:
@@ -50,28 +58,13 @@ class Server:
 
 @asynccontextmanager
 async def stage(
-    point: Point | None, *frames: bytes
+    points: Sequence[Point], *frames: bytes, **options: Any
 ) -> AsyncIterator[tuple[Relay, Server, asyncio.subprocess.Process]]:
     server = Server()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    born: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
-
-    async def kill() -> int:
-        process = await born
-        os.kill(process.pid, signal.SIGKILL)
-        return process.pid
-
-    relay = Relay("127.0.0.1", listening.sockets[0].getsockname()[1], point, kill)
-    port = await relay.open()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        AGENT,
-        str(port),
-        *(frame.hex() for frame in frames),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    born.set_result(process)
+    relay = Relay("127.0.0.1", listening.sockets[0].getsockname()[1], points, **options)
+    await relay.open()
+    process = await agent(relay, *frames)
     try:
         yield relay, server, process
     finally:
@@ -83,33 +76,70 @@ async def stage(
 
 
 async def test_without_a_point_everything_goes_by_and_is_taken_down() -> None:
-    async with stage(None, SEND, READ, SEND) as (relay, server, process):
+    async with stage((), SEND, READ, SEND) as (relay, server, process):
         assert await process.wait() == 0
         assert server.got == [SEND, READ, SEND]
-        assert relay.seen == [(WRITE, 1), (WRITE, 2)] and not relay.fired.is_set()
+        assert relay.seen == [(WRITE, 1), (WRITE, 2)] and not relay.hits
+        assert relay.codes == {"operation 160", "code 100"}
 
 
 @pytest.mark.parametrize(("side", "arrived"), [(BEFORE, [SEND]), (AFTER, [SEND, SEND])])
 async def test_killed_at_the_second_write(side: str, arrived: list[bytes]) -> None:
-    async with stage(Point(WRITE, 2, side), SEND, SEND, SEND) as (relay, server, process):
+    async with stage([Point(WRITE, 2, side)], SEND, SEND, SEND) as (relay, server, process):
         await asyncio.wait_for(relay.fired.wait(), 20)
         assert await process.wait() == -signal.SIGKILL
-        assert relay.killed == process.pid
+        assert relay.hits == [process.pid]
         assert server.got == arrived
         assert await process.stdout.read() == b""
 
 
 async def test_a_point_that_never_comes_kills_nobody() -> None:
-    async with stage(Point(WRITE, 3, BEFORE), SEND, SEND) as (relay, _, process):
+    async with stage([Point(WRITE, 3, BEFORE)], SEND, SEND) as (relay, _, process):
         assert await process.wait() == 0
-        assert relay.killed == 0
+        assert relay.hits == [] and not relay.fired.is_set()
 
 
 async def test_it_kills_once() -> None:
-    async with stage(Point(WRITE, 1, BEFORE), SEND) as (relay, server, process):
+    async with stage([Point(WRITE, 1, BEFORE)], SEND) as (relay, server, process):
         await asyncio.wait_for(relay.fired.wait(), 20)
-        again = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", AGENT, str(relay.port), SEND.hex(), stdout=asyncio.subprocess.DEVNULL
-        )
-        assert await again.wait() == 0
+        assert await (await agent(relay, SEND)).wait() == 0
         assert server.got == [SEND] and await process.wait() == -signal.SIGKILL
+
+
+async def test_it_kills_the_next_one_too_counted_from_the_first_kill() -> None:
+    points = [Point(WRITE, 2, BEFORE), Point(ANY, 2, AFTER)]
+    async with stage(points, SEND, SEND) as (relay, server, process):
+        assert await process.wait() == -signal.SIGKILL
+        assert await (await agent(relay, SEND, SEND, SEND)).wait() == -signal.SIGKILL
+        assert len(relay.hits) == 2 and len(server.got) == 3
+
+
+async def test_who_comes_after_a_kill_waits_to_be_admitted() -> None:
+    async with stage([Point(WRITE, 1, BEFORE)], SEND, admits=False) as (relay, server, process):
+        assert await process.wait() == -signal.SIGKILL
+        following = await agent(relay, SEND)
+        await asyncio.sleep(0.2)
+        assert following.returncode is None and server.got == []
+        relay.admit()
+        assert await following.wait() == 0 and server.got == [SEND]
+
+
+async def test_a_stopped_process_is_cut_off_and_lives() -> None:
+    async with stage([Point(WRITE, 1, AFTER)], SEND, SEND, hit=signal.SIGSTOP) as (relay, server, process):
+        await asyncio.wait_for(relay.fired.wait(), 20)
+        assert process.returncode is None and server.got == [SEND]
+        os.kill(process.pid, signal.SIGCONT)
+        relay.sever()
+        assert await process.wait() != 0 and server.got == [SEND]
+
+
+def acknowledged(relay: Relay, *numbers: tuple[int, int]) -> list[int]:
+    """The occurrences that acknowledgements up to these (partition, offset) are."""
+    for partition, offset in numbers:
+        relay._side(acknowledgement(offset, partition))
+    return [occurrence for _, occurrence in relay.seen]
+
+
+def test_an_acknowledgement_is_every_record_it_newly_covers_over_all_partitions() -> None:
+    relay = Relay("127.0.0.1", 1)
+    assert acknowledged(relay, (0, 1), (3, 0), (0, 1), (0, 3)) == [1, 2, 3, 4, 5]

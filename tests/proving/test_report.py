@@ -1,65 +1,104 @@
-"""The judge's independence, and the pure parts of a sweep: sampling, rows, report."""
+"""The judges' independence, and the pure parts of a sweep: sampling, rows, report."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from desk.proving import invariants, report
+from desk.proving import day_invariants, invariants, report
 from desk.proving.__main__ import main
+from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Kill, Row
 from desk.proving.frames import Write
-from desk.proving.plays import PLAYS
-from desk.proving.relay import AFTER, Point
+from desk.proving.plays import DAYS, PLAYS, SUPPORT
+from desk.proving.relay import AFTER, ANY, BEFORE, Point
 from desk.proving.rows import Rows
-from desk.proving.stage import Row
-from desk.proving.sweep import Case, sample
+from desk.proving.sweep import sample, stopped, twice
 
 
-def test_the_judge_imports_nothing_of_the_desk() -> None:
-    tree = ast.parse(Path(invariants.__file__).read_text())
+@pytest.mark.parametrize("judge", [invariants, day_invariants])
+def test_the_judge_imports_nothing_of_the_desk(judge) -> None:
+    tree = ast.parse(Path(judge.__file__).read_text())
     modules = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     modules += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert modules and not any(module.startswith("desk") for module in modules)
 
 
-def row(agent: str = "billing", *, killed: bool = True, broken: bool = False, paid: int = 1) -> Row:
-    point = Point(Write("send", "desk.events"), 1, AFTER)
-    return Row(
-        "duplicate", agent, point, "", killed, ("paid 2 times, 1 due",) if broken else (), {"paid": paid}
-    )
+def row(agent: str = "billing", *, hit: int = 1, broken: bool = False, paid: int = 1, way: str = "") -> Row:
+    violations = ("paid 2 times, 1 due",) if broken else ()
+    return Row(SUPPORT, "duplicate", agent, f"{agent} after x #1", way, 1, hit, violations, {"paid": paid})
 
 
 def test_the_report_counts_points_deaths_violations_and_repeats() -> None:
-    rows = [row(), row(killed=False), row("resolver", broken=True, paid=2)]
+    rows = [
+        row(),
+        row(hit=0),
+        row("resolver", broken=True, paid=2),
+        row(way=TWICE),
+        row(way="baseline", broken=True),
+    ]
     assert report.last_line(rows) == "crash points: 3, deaths: 2, violations: 1"
-    lines = report.table(rows, {"duplicate": {"paid": 1}})
+    lines = report.table(SUPPORT, rows, {"duplicate": {"paid": 1}})
     assert [line[:4] for line in lines[1:]] == [
         ("billing", "2", "1", "0"),
         ("resolver", "1", "1", "1"),
-        ("all, as shipped", "3", "2", "1"),
+        ("two kills", "1", "1", "0"),
+        ("all, as shipped", "4", "3", "1"),
+        ("billing, baseline", "1", "1", "1"),
     ]
-    assert [line[-1] for line in lines[1:]] == ["0", "1", "1"]
-    text = report.markdown(lines, rows, "about")
+    assert [line[-2] for line in lines[1:]] == ["0"] * 5
+    assert [line[-1] for line in lines[1:]] == ["0", "1", "0", "1", "0"]
+    text = report.section("about", [lines], rows)
     assert "paid 2 times, 1 due" in text and "Points not reached" in text
+    assert not report.complete(rows) and report.complete(rows[:1])
+
+
+def test_a_sample_leaves_the_full_sweeps_where_they_are() -> None:
+    full = report.merged(
+        "", {"support": "all of it\n\ncrash points: 9", "delivery": "that too"}, "crash points: 9"
+    )
+    text = report.merged(full, {"sample": "rather few"}, "crash points: 3")
+    again = report.merged(text, {"sample": "others"}, "crash points: 4")
+    assert "all of it" in again and "that too" in again and "others" in again and "rather few" not in again
+    assert again.count("## ") == 3 and again.endswith("---\n\ncrash points: 4\n")
 
 
 def test_rows_survive_in_their_file(tmp_path: Path) -> None:
-    file = tmp_path / "rows.jsonl"
+    file = tmp_path / "kept" / "rows.jsonl"
     Rows(file).add("a", row(broken=True))
-    assert Rows(file).done == {"a": row(broken=True)}
+    rows = Rows(file)
+    assert rows.done == {"a": row(broken=True)}
+    rows.forget()
+    assert not Rows(file).done
+
+
+CASES = [
+    Case(play, (Kill(agent, Point(Write("send", "x"), n, AFTER)),))
+    for play in (*PLAYS.values(), *DAYS.values())
+    for agent in play.agents
+    for n in range(1, 6)
+]
 
 
 def test_a_sample_is_even_and_the_same_for_a_seed() -> None:
-    cases = [
-        Case(play, agent, Point(Write("send", "x"), n, AFTER))
-        for play in PLAYS.values()
-        for agent in ("triage", "billing")
-        for n in range(1, 6)
-    ]
-    chosen = sample(cases, 30, seed=1)
-    assert chosen == sample(cases, 30, seed=1) != sample(cases, 30, seed=2)
-    assert len({(case.play.name, case.agent) for case in chosen}) == 30
-    assert sorted(case.name for case in sample(cases, 10_000, seed=1)) == sorted(case.name for case in cases)
+    chosen = sample(CASES, 80, seed=1)
+    assert chosen == sample(CASES, 80, seed=1) != sample(CASES, 80, seed=2)
+    assert len({(case.play.name, case.agents) for case in chosen}) == 80
+    assert sorted(case.name for case in sample(CASES, 10_000, seed=1)) == sorted(case.name for case in CASES)
+
+
+def test_two_kills_are_planned_by_their_seed() -> None:
+    chosen = twice(CASES, 40, seed=1)
+    assert chosen == twice(CASES, 40, seed=1) != twice(CASES, 40, seed=2)
+    assert {len(case.kills) for case in chosen} == {2} and {case.way for case in chosen} == {TWICE}
+    assert {len(case.agents) for case in chosen} == {1, 2}  # the same process again, or another
+    assert all(case.kills[1].point.write == ANY for case in chosen if len(case.agents) == 1)
+
+
+def test_a_case_is_known_by_what_it_does() -> None:
+    [case] = stopped(CASES[:1], 1, seed=1)
+    assert case.name == f"support / {case.play.name} / triage after send x #1 / {STOPPED}"
+    assert Case(case.play, case.kills, ANSWERED).name != case.name
+    assert Case(DAYS["whole day"]).agents[-1] == "simulator" and BEFORE != AFTER
 
 
 def test_the_command_explains_itself(

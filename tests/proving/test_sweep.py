@@ -1,18 +1,25 @@
-"""A few points of the sweep for real, and a judge that is not blind."""
+"""A few points of the sweep for real, and judges that are not blind."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from desk.proving import sweep
+from desk.proving import days, sweep, tickets
+from desk.proving.cases import ANSWERED, ONCE, STOPPED, TWICE, Case, Kill
 from desk.proving.frames import Write
-from desk.proving.plays import PLAYS
-from desk.proving.relay import AFTER, BEFORE, Point
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
+from desk.proving.relay import AFTER, ANY, BEFORE, Point
 from desk.proving.stage import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 DUPLICATE = PLAYS["duplicate"]
+CHECKPOINT = Write("set", "checkpoints t-1:resolve-1")
+LEDGER = Write("set", "ledger t-1:resolve-1:refund")
+
+
+def case(agent: str, write: Write, side: str, way: str = ONCE, play: str = "duplicate") -> Case:
+    return Case((PLAYS | DAYS)[play], (Kill(agent, Point(write, 1, side)),), way)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -21,47 +28,95 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
         yield stage
 
 
-async def test_undisturbed_every_write_of_the_resolver_is_seen(stage: Stage) -> None:
-    row = await stage.perform(DUPLICATE, "resolver")
-    assert row.violations == () and not row.killed
-    written = [str(write) for write, _ in row.seen]
+async def test_undisturbed_every_write_is_seen(stage: Stage) -> None:
+    done = await tickets.perform(stage, Case(DUPLICATE))
+    assert done.row.violations == () and not done.row.hit
+    written = [str(write) for write, _ in done.seen["resolver"].writes]
     assert "set checkpoints t-1:resolve-1" in written and "cas decisions t-1:resolve-1" in written
     assert "acknowledge agent.sessions" in written and "send desk.events" in written
+    assert set(done.seen) == {"triage", "resolver", "billing"}
 
 
 @pytest.mark.parametrize(
     ("agent", "write", "side"),
     [
-        ("triage", Write("cas", "cases t-1"), AFTER),
-        ("resolver", Write("set", "checkpoints t-1:resolve-1"), BEFORE),
-        ("resolver", Write("set", "checkpoints t-1:resolve-1"), AFTER),
+        ("resolver", CHECKPOINT, BEFORE),
+        ("resolver", CHECKPOINT, AFTER),
         ("billing", Write("cas", "ledger t-1:resolve-1:refund"), AFTER),
-        ("billing", Write("set", "ledger t-1:resolve-1:refund"), BEFORE),
-        ("billing", Write("set", "ledger t-1:resolve-1:refund"), AFTER),
+        ("billing", LEDGER, BEFORE),
+        ("billing", LEDGER, AFTER),
     ],
 )
 async def test_killed_there_nothing_is_broken(stage: Stage, agent: str, write: Write, side: str) -> None:
-    row = await stage.perform(DUPLICATE, agent, Point(write, 1, side))
-    assert row.killed and row.violations == ()
+    row = await sweep.perform(stage, case(agent, write, side))
+    assert row.reached and row.violations == ()
+
+
+async def test_killed_again_while_it_recovers_nothing_is_broken(stage: Stage) -> None:
+    kills = (Kill("resolver", Point(CHECKPOINT, 1, AFTER)), Kill("resolver", Point(ANY, 4, BEFORE)))
+    row = await sweep.perform(stage, Case(DUPLICATE, kills, TWICE))
+    assert row.hit == 2 and row.violations == ()
+
+
+async def test_the_person_answers_while_no_resolver_is_there(stage: Stage) -> None:
+    point = Point(Write("send", "desk.events"), 8, AFTER)
+    row = await sweep.perform(stage, Case(DUPLICATE, (Kill("resolver", point),), ANSWERED))
+    assert row.reached and row.violations == ()
+
+
+@pytest.mark.parametrize(("agent", "write"), [("resolver", CHECKPOINT), ("billing", LEDGER)])
+async def test_stopped_replaced_and_continued_it_repeats_nothing(
+    stage: Stage, agent: str, write: Write
+) -> None:
+    row = await sweep.perform(stage, case(agent, write, BEFORE, STOPPED))
+    assert row.reached and row.violations == () and row.raw["paid"] == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "write", "side", "play", "way"),
+    [
+        ("simulator", Write("set", "stops s-33"), BEFORE, "new order", ONCE),
+        ("dispatch", Write("cas", "exceptions day-1"), AFTER, "nobody home", ONCE),
+        ("invoice", Write("cas", "decisions day-bill"), AFTER, "overbilled", ONCE),
+        ("customer", Write("cas", "results day-1:notify"), BEFORE, "nobody home", STOPPED),
+    ],
+)
+async def test_of_a_delivery_day_nothing_is_broken(
+    stage: Stage, agent: str, write: Write, side: str, play: str, way: str
+) -> None:
+    row = await sweep.perform(stage, case(agent, write, side, way, play))
+    assert row.reached and row.violations == ()
 
 
 async def test_the_judge_sees_a_second_payment(stage: Stage) -> None:
-    point = Point(Write("set", "ledger t-1:resolve-1:refund"), 1, BEFORE)
-    row = await stage.perform(DUPLICATE, "billing", point, "forgetful bank")
-    assert row.killed and row.raw["paid"] == 2
+    row = await sweep.perform(stage, case("billing", LEDGER, BEFORE, "forgetful bank"))
+    assert row.reached and row.raw["paid"] == 2
     assert "paid 2 times, 1 due" in row.violations
 
 
 async def test_the_judge_sees_a_hold_and_a_lookup_repeated(stage: Stage) -> None:
-    point = Point(Write("cas", "claims 1042:duplicate"), 1, BEFORE)
-    row = await stage.perform(DUPLICATE, "resolver", point, "baseline")
-    assert row.killed and row.raw["lookups"] == row.raw["holds"] == 2
+    row = await sweep.perform(
+        stage, case("resolver", Write("cas", "claims 1042:duplicate"), BEFORE, "baseline")
+    )
+    assert row.reached and row.raw["lookups"] == row.raw["holds"] == 2
     assert {"held 2 times", "a lookup after a recorded result"} <= set(row.violations)
 
 
+async def test_the_judge_sees_that_it_was_another_day(stage: Stage) -> None:
+    found = await sweep.points(stage, DELIVERY, [DAYS["new order"]])
+    assert (
+        stage.expected["new order"]["told"] == [["-s-33", "s-33"]]
+        and found.undisturbed["new order"]["told"] == 1
+    )
+    stage.expected["new order"] = {**stage.expected["new order"], "told": []}
+    done = await days.perform(stage, Case(DAYS["new order"]))
+    assert done.row.violations == ("another day: told [['-s-33', 's-33']] instead of []",)
+
+
 async def test_a_sample_of_all_writes_of_the_refund_breaks_nothing(stage: Stage) -> None:
-    cases, undisturbed = await sweep.points(stage, [DUPLICATE])
-    assert {case.agent for case in cases} == {"triage", "resolver", "billing"} and len(cases) > 100
-    assert undisturbed["duplicate"]["paid"] == 1
-    rows = await sweep.spread(sweep.sample(cases, 12, seed=7), lambda case: sweep.perform(stage, case))
-    assert [(row.killed, row.violations) for row in rows] == [(True, ())] * 12
+    found = await sweep.points(stage, SUPPORT, [DUPLICATE])
+    assert {c.agents for c in found.cases} == {("triage",), ("resolver",), ("billing",)}
+    assert len(found.cases) > 100 and {c.way for c in found.asking} == {ANSWERED}
+    assert found.undisturbed["duplicate"]["paid"] == 1
+    rows = await sweep.spread(sweep.sample(found.cases, 6, seed=7), lambda c: sweep.perform(stage, c))
+    assert [(row.reached, row.violations) for row in rows] == [(True, ())] * 6

@@ -1,0 +1,163 @@
+"""One run of the delivery desk: a day on a stream of its own, some of its processes behind relays."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import laser_sdk as ls
+
+from desk.control import fleet as desks
+from desk.control.day import approve_the_dispute, mend_the_gateway
+from desk.control.errors import DeskError
+from desk.delivery.incidents import to_text
+from desk.delivery.layout import EVENTS, INBOX
+from desk.proving.cases import ANSWERED, STOPPED, Case, Done, Seen, row
+from desk.proving.plays import Day
+from desk.proving.relay import Relay
+from desk.proving.stage import Stage, all_fired
+from desk.proving.stray import replacement
+from desk.proving.tickets import go_on
+from desk.runtime.spec import Spec
+
+_LONG = 110.0  # seconds a day may take under a kill before its run is a violation
+_READ = 0.5  # seconds for an event to be written and read
+_VANS = 2
+_HOLD = 0.01  # seconds: so that there is a hold to repeat
+_GROUPS = tuple(name for name, (_, skills) in desks.AGENTS.items() if skills)
+
+
+async def perform(stage: Stage, case: Case) -> Done:
+    """Live the day, wait until everything is acknowledged, judge."""
+    number = next(stage.numbers)
+    day = f"p{number}"
+    relays = stage.relays(
+        case, admits=case.way != ANSWERED, name=lambda what: what.replace(f"{day}-", "day-")
+    )
+    asked: dict[str, int] = {}
+    trouble: list[str] = []
+    fleet = None
+    try:
+        fleet = await desks.start(
+            name=f"run-{number}",
+            day=day,
+            data=stage.folder,
+            connection=stage.connection,
+            vans=_VANS,
+            orders=case.play.orders,
+            incidents=case.play.incidents,
+            switches=await stage.switches(case, relays),
+            speed="max",
+            step_pause=_HOLD,
+        )
+        live = _stopped if case.way == STOPPED else _live
+        await live(fleet, case, relays, asked)
+        await all_fired(relays)
+        for relay in relays.values():
+            relay.admit()
+        await _quiet(fleet)
+    except (DeskError, ls.LaserError) as error:
+        trouble.append(str(error))
+    finally:
+        if fleet:
+            await fleet.stop()
+        for relay in relays.values():
+            await relay.close()
+    expected = stage.expected.get(case.play.name)
+    run = {"stream": f"fleet-{day}", "disputes": case.play.disputes, "expected": expected}
+    verdict = await stage.judge(case.play.desk, run)
+    hit = sum(len(relay.hits) for relay in relays.values())
+    seen = {agent: Seen(tuple(relay.seen), asked.get(agent, 0)) for agent, relay in relays.items()}
+    return Done(row(case, hit, (*trouble, *verdict["violations"]), verdict["raw"]), seen, verdict["outcome"])
+
+
+async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]) -> None:
+    """The day with its people."""
+    people = [asyncio.create_task(mend_the_gateway(fleet))]
+    if case.play.disputes:
+        people.append(asyncio.create_task(_answer(fleet, case, relays, asked)))
+    try:
+        await fleet.until_over(_LONG)
+    finally:
+        for person in people:
+            person.cancel()
+        await asyncio.gather(*people, return_exceptions=True)
+
+
+async def _answer(
+    fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]
+) -> None:
+    """Approve the dispute. Where the agent is to be dead when the person answers, it first is."""
+    if case.way == ANSWERED:
+        [relay] = relays.values()
+        await relay.fired.wait()
+        with contextlib.suppress(DeskError):  # killed before it could ask: it is asked later
+            await fleet.until("asked", timeout=_READ)
+            await fleet.approve(f"{fleet.day}-bill")
+        relay.admit()
+    await fleet.until("asked", timeout=_LONG)
+    if not case.kills:
+        with contextlib.suppress(DeskError):  # the invoice agent has asked, and waits
+            await fleet.until("no such event", timeout=_READ)
+        asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
+    await approve_the_dispute(fleet)
+
+
+async def _stopped(
+    fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]
+) -> None:
+    """Live the day with a replacement, then let the stopped process go on."""
+    [(agent, relay)] = relays.items()
+    spec = Spec(
+        name=agent,
+        module=f"desk.delivery.{desks.AGENTS[agent][0]}",
+        stream=fleet.stream,
+        events_topic=EVENTS,
+        folder=fleet.folder,
+        settings=fleet.settings,
+        switches=_world(case.play),
+        connection=fleet.supervisor.connection,
+    )
+    replacing = asyncio.create_task(replacement(spec, relay))
+    try:
+        await _live(fleet, case, relays, asked)
+        await all_fired(relays)
+        if relay.hits:
+            await go_on(fleet, agent, relay)
+            await _quiet(fleet)
+    finally:
+        replacing.cancel()
+        if replacing.done() and not replacing.cancelled():
+            replacing.result().kill()
+            await replacing.result().wait()
+
+
+def _world(play: Day) -> dict[str, str]:
+    """What a simulator is told of its day."""
+    return {"vans": str(_VANS), "orders": str(play.orders), "incidents": to_text(play.incidents)}
+
+
+async def _quiet(fleet: desks.FleetDesk) -> None:
+    """Wait until every agent has acknowledged everything there is. Raises DeskError when one does not."""
+    end = asyncio.get_running_loop().time() + _LONG
+    while behind := await _behind(fleet.laser):
+        if asyncio.get_running_loop().time() > end:
+            raise DeskError(f"{', '.join(behind)} left something unacknowledged.")
+        await asyncio.sleep(0.1)
+
+
+async def _behind(laser: ls.Laser) -> list[str]:
+    """Who has not acknowledged everything in the inbox."""
+    rows: Any = laser.topic(INBOX).replay()
+    while await rows.poll():
+        pass
+    found = []
+    for name in _GROUPS:
+        group = laser.topic(INBOX).consumer_group(name).consumer(
+            auto_commit="disabled", auto_join_group=False, create_group=False
+        )  # fmt: skip
+        for partition, head in enumerate(rows.offsets):
+            stored = await group.stored_offset(partition) if head else None
+            if head and (stored is None or stored.stored_offset + 1 < head):
+                found.append(name)
+                break
+    return found
