@@ -57,6 +57,10 @@ class Lane:
         body = {"ticket": str(ticket), "customer": ticket.customer, "text": ticket.text}
         await self._command(ticket, CUSTOMER, "triage", "triage", body, str(ticket), {"role": "user"})
 
+    async def give(self, job: str, agent: str, operation: str, body: Mapping[str, Any]) -> None:
+        """A person's command to an agent."""
+        await self._command(job, PERSON, agent, operation, {**body, "ticket": str(job)}, str(job))
+
     async def answer(self, question: Question, ok: bool, by: str) -> None:
         """A person's yes or no: a command to the resolver, so given while it is down it is undelivered work."""
         body = {

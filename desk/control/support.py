@@ -14,19 +14,18 @@ from desk.control import folder as folders
 from desk.control.errors import DeskError
 from desk.control.events import Event, EventLog, matches
 from desk.control.lane import Lane, Offset, Ticket
+from desk.control.processes import AGENTS, Processes
 from desk.control.questions import Counts, Question, asked, count, waiting
 from desk.outside.bank import Bank
 from desk.outside.writer import WriterError, make_writer
 from desk.runtime.connect import StackUnreachable, connect
 from desk.runtime.saved import compare_and_swap
-from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
-from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
+from desk.supervisor.client import Supervisor, SupervisorError
 from desk.support import world
 from desk.support.agent import EVENTS, LANE, PARTITIONS
 from desk.support.tickets import SCENARIOS, TicketError, message
 
-AGENTS = ("triage", "resolver", "billing")
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
 PATIENCE = 10.0
 """Seconds to wait for a stack to answer."""
@@ -71,15 +70,14 @@ async def start(
     return support
 
 
-class SupportDesk:
+class SupportDesk(Processes):
     """Made by `start`. Every method that acts is a coroutine; what only reads the log so far is not."""
 
     def __init__(self, settings: Settings, folder: Path, stream: str, on_line: Callable[[str], None]) -> None:
-        self.settings, self.folder, self.stream = settings, folder, stream
+        super().__init__(settings, folder, stream)
         self.bank = Bank(folder / "bank.sqlite")
         self._on_line = on_line
         self._running = True
-        self._supervisor: Supervisor | None = None
         self._laser: ls.Laser | None = None
         self._log: EventLog | None = None
 
@@ -109,6 +107,13 @@ class SupportDesk:
         for _ in range(2 if scenario and scenario.twice else 1):
             await self.lane.send(ticket)
         return ticket
+
+    async def give(self, agent: str, operation: str, body: Mapping[str, Any]) -> Ticket:
+        """Give an agent a job that is no ticket: one command, in a session of its own. Returns the job, "job-1"."""
+        job = Ticket(f"job-{await _next(self.laser.kv('counters'), 'job')}")
+        await self.lane.begin(job)
+        await self.lane.give(job, agent, operation, body)
+        return job
 
     async def send(self, ticket: Ticket) -> None:
         """Send a ticket to triage again: the same ticket twice."""
@@ -160,43 +165,7 @@ class SupportDesk:
         for question in questions:
             await self.lane.answer(question, ok, by)
 
-    # -- processes
-
-    @property
-    def processes(self) -> Mapping[str, ProcessState]:
-        """Every process by name, as the supervisor sees it."""
-        return self.supervisor.states
-
-    async def kill(self, name: str, by: str = "code") -> int:
-        """SIGKILL that process; the supervisor starts another. Returns the pid that was killed."""
-        return await self._ask(self.supervisor.kill(name, by=by))
-
-    async def restart(self, name: str, **switches: str) -> None:
-        """End that process cleanly and start it with these switches changed; an empty one is taken away."""
-        await self._ask(self.supervisor.restart(name, **switches))
-
-    async def use_baseline(self, *names: str) -> None:
-        """Let these agents run without checkpoint and ledger; all that have a baseline when none is named."""
-        for name in names or ("resolver", "billing"):
-            if name == "triage":
-                raise DeskError("triage has no baseline: it keeps no checkpoint and no ledger.")
-            await self.restart(name, baseline="1")
-
-    async def use_shipped(self, *names: str) -> None:
-        """Let these agents run as they are shipped; all when none is named."""
-        for name in names or ("resolver", "billing"):
-            await self.restart(name, baseline="")
-
-    async def use_bank(self, kind: str) -> None:
-        """ "forgetful": a bank that pays whenever it is asked; "keyed": one that pays once for each key."""
-        if kind not in ("forgetful", "keyed"):
-            raise DeskError(f"There is no {kind!r} bank: choose forgetful or keyed.")
-        await self.restart("billing", bank="forgetful" if kind == "forgetful" else "")
-
-    async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
-        """Turn the monkey on or off: it kills a random agent every so many seconds (give or take a half)."""
-        chosen = self.settings.seed if seed is None else seed
-        await self._ask(self.supervisor.chaos(on, every=every, seed=chosen, names=AGENTS))
+    # -- whole tickets
 
     async def run(
         self,
@@ -274,11 +243,6 @@ class SupportDesk:
         return self._while_running(self._laser)
 
     @property
-    def supervisor(self) -> Supervisor:
-        """The owner's end of the supervisor."""
-        return self._while_running(self._supervisor)
-
-    @property
     def lane(self) -> Lane:
         """The lane of the agents, as this client writes to it."""
         return Lane(self.laser, self.stream)
@@ -289,11 +253,6 @@ class SupportDesk:
         if self._log is None:
             raise DeskError("This desk never came up: start another.")
         return self._log
-
-    def _while_running(self, what: Any) -> Any:
-        if what is None or not self._running:
-            raise DeskError("This desk has stopped: start another.")
-        return what
 
     async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
         specs = self._specs(switches)
@@ -318,26 +277,6 @@ class SupportDesk:
         await self._supervisor.launch()
         states = self._supervisor.states
         self._on_line("   ".join(f"{name:9} up (pid {states[name].pid})" for name in AGENTS))
-
-    def _specs(self, switches: Mapping[str, Mapping[str, str]]) -> Sequence[Spec]:
-        return [
-            Spec(
-                name=name,
-                module=f"desk.support.{name}",
-                stream=self.stream,
-                events_topic=EVENTS,
-                folder=self.folder,
-                settings=self.settings,
-                switches=switches.get(name, {}),
-            )
-            for name in AGENTS
-        ]
-
-    async def _ask(self, work: Any) -> Any:
-        try:
-            return await work
-        except SupervisorError as error:
-            raise DeskError(str(error)) from None
 
     def _missing(self, ticket: str, kinds: Sequence[str], timeout: float) -> str:
         own = self.events(ticket)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from IPython import get_ipython
+
 from desk import panels as panel
 from desk.analysis.bill import bill_beside, discrepancies
 from desk.analysis.copies import shares, shares_plot
@@ -20,6 +22,7 @@ from desk.analysis.turns import turns
 from desk.control.fleet import FleetDesk
 from desk.course.exercises import check
 from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
+from desk.course.magic import install
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
@@ -61,6 +64,8 @@ __all__ = [
     "told",
     "turns",
 ]
+
+install(get_ipython())  # a lesson has %%agent from its first cell on
 
 
 def timeline(desk: Any, of: str) -> Timeline:
