@@ -87,11 +87,6 @@ def _clock_ticks(found: Spans) -> tuple[list[float], list[str]]:
 
 
 def _caption(found: Spans) -> str:
-    deaths = sum(m.kind in DEATHS for m in found.marks)
-    replays = sum(m.kind == "replay" for m in found.marks)
-    if not deaths:
+    if not any(m.kind in DEATHS for m in found.marks):
         return "Who had which step in hand, and when. Nobody died."
-    words = "A cross is a death." if deaths == 1 else f"{deaths} crosses are {deaths} deaths."
-    if replays:
-        words += " A ring is a saved plan found and applied by the next process."
-    return words
+    return "A cross is a death. A ring is a saved plan that the next process found and applied."
