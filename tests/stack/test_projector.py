@@ -318,7 +318,7 @@ async def test_many_random_index_headers_meet_a_limit(monkeypatch, views):
 
 
 def test_a_change_record_is_the_golden_one():
-    from desk.stack.folds.feed import change_record
+    from desk.stack.wire.registry import change_record
     from tests.stack.sdist import fixture
 
     assert change_record("readings_v1", 3, 100, 141, 42) == fixture("change_record.bin")

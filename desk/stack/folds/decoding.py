@@ -7,11 +7,8 @@ from typing import Any
 from desk.stack.managed.schemas import Compiled, Undecodable
 from desk.stack.wire import cbor
 from desk.stack.wire.iggy import Record
+from desk.stack.wire.registry import CONTENT_TYPE_CODES
 
-CONTENT_TYPES = {
-    0: "raw", 1: "json", 2: "msgpack", 3: "cbor", 4: "bson", 5: "avro", 6: "protobuf", 7: "arrow", 8: "ref",
-    255: "any",
-}  # fmt: skip
 CONTENT_TYPE, SCHEMA_ID, ENVELOPE = "agdx.ct", "agdx.sid", "agdx.av"
 
 Schemas = Callable[[int], Compiled | None]
@@ -57,7 +54,7 @@ def decoded(record: Record, declared: str, schemas: Schemas) -> Any:
     body is not what its type or schema says; a type this stack does not know is only bytes.
     """
     code = header_number(record, CONTENT_TYPE)
-    kind = declared if code is None else CONTENT_TYPES.get(code, "any")
+    kind = declared if code is None else CONTENT_TYPE_CODES.get(code, "any")
     kind = declared if kind in ("any", "raw") and declared not in ("any", "raw") else kind
     body = record.payload
     if ENVELOPE in record.headers:

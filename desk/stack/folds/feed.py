@@ -8,8 +8,9 @@ import json
 from typing import Any
 
 from desk.stack.broker.log import Log
-from desk.stack.wire import agdx, cbor
+from desk.stack.wire import agdx
 from desk.stack.wire.iggy import Record
+from desk.stack.wire.registry import change_record
 
 
 class Feed:
@@ -53,17 +54,3 @@ class Feed:
     def forget(self) -> None:
         """The transaction failed: nothing collected counts."""
         self._changes, self._rejected = [], []
-
-
-def change_record(index: str, partition: int, first: int, last: int, rows: int) -> bytes:
-    """The body of one change record."""
-    return cbor.dumps(
-        {
-            "v": 1,
-            "index": index,
-            "partition_id": partition,
-            "from_offset": first,
-            "to_offset": last,
-            "rows": rows,
-        }
-    )

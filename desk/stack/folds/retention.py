@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MIRROR, KEEP, UNTIL_DELETED, TTL, MAX_ROWS = (
-    "mirror_log",
-    "keep",
-    "keep_until_source_deleted",
-    "time_to_live",
-    "max_rows",
-)
-KINDS = (MIRROR, KEEP, UNTIL_DELETED, TTL, MAX_ROWS)
+from desk.stack.wire.registry import MAX_ROWS, MIRROR, TTL, UNTIL_DELETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +24,8 @@ class Retention:
 
 
 def retention(wire: Mapping[str, Any] | None) -> Retention:
-    """From a binding; ValueError for one that cannot be kept."""
+    """From a checked binding."""
     if wire is None:
         return Retention()
-    kind = wire.get("kind")
-    if kind not in KINDS:
-        raise ValueError(f"the retention {kind!r} is not served")
-    ttl, rows = wire.get("ttl_micros", 0), wire.get("rows", 0)
-    if kind == TTL and not (type(ttl) is int and 0 < ttl < 1 << 62):
-        raise ValueError("time_to_live needs a ttl_micros above 0")
-    if kind == MAX_ROWS and not (type(rows) is int and 0 < rows < 1 << 62):
-        raise ValueError("max_rows needs rows above 0")
-    return Retention(kind, ttl if kind == TTL else 0, rows if kind == MAX_ROWS else 0)
+    kind = wire["kind"]
+    return Retention(kind, wire["ttl_micros"] if kind == TTL else 0, wire["rows"] if kind == MAX_ROWS else 0)

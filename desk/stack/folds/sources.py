@@ -12,9 +12,10 @@ from typing import Protocol
 import apsw
 
 from desk.stack.broker.log import Log
-from desk.stack.folds.retention import MIRROR, Retention
+from desk.stack.folds.retention import Retention
 from desk.stack.query.relation import Gap
 from desk.stack.query.views import View, Views
+from desk.stack.wire.registry import MIRROR
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS view_source (

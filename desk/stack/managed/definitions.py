@@ -11,8 +11,7 @@ from desk.stack.folds.projector import Binding
 from desk.stack.folds.retention import retention
 from desk.stack.managed.schemas import Compiled, SchemaError, compiled
 from desk.stack.wire import cbor
-from desk.stack.wire.query import valid_name
-from desk.stack.wire.shape import BOOL, LIST, MAP, TEXT, U32, Shape, ShapeError, check, optional
+from desk.stack.wire.registry import Body
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS projection (id TEXT UNIQUE, body BLOB);
@@ -22,26 +21,8 @@ CREATE TABLE IF NOT EXISTS writer_schema (
 CREATE TABLE IF NOT EXISTS schema_awaited (
     stream TEXT, id INTEGER, PRIMARY KEY (stream, id)) WITHOUT ROWID;
 """
-CONTENT_TYPES = frozenset(
-    {"any", "raw", "json", "avro", "protobuf", "msgpack", "cbor", "bson", "arrow", "ref"}
-)
-PROJECTION: Shape = {"id": TEXT, "name": TEXT, "version": U32, "content_type": TEXT, "extraction": MAP}
-RULES: Shape = {"fields": optional(LIST), "vector_field": optional(TEXT), "inline_payload": optional(BOOL)}
-RULE: Shape = {"name": TEXT, "pointer": TEXT, "field_type": optional(TEXT)}
-SOURCE: Shape = {"stream": TEXT, "topic": TEXT}
-BINDING: Shape = {
-    "source": MAP,
-    "allowed_projections": optional(LIST),
-    "default_projection": optional(TEXT),
-    "index": TEXT,
-    "notify": optional(BOOL),
-    "retention": optional(MAP),
-}
-DEFINITION: Shape = {"id": U32, "source": MAP, "name": optional(TEXT), "version": optional(U32)}
-MAX_FIELDS = 256  # of one projection
 EVERYWHERE = ""  # the stream of the deployment-wide schema registry
 
-Body = dict[str, Any]
 Place = tuple[str, str, str]  # stream, topic, index
 
 
@@ -159,41 +140,3 @@ def binding(body: Mapping[str, Any]) -> Binding:
         bool(body.get("notify")),
         retention(body.get("retention")),
     )
-
-
-def checked_projection(body: Any) -> Body:
-    """A projection as registered; ShapeError names what is wrong."""
-    body = check(body, PROJECTION)
-    if not body["id"] or body["content_type"] not in CONTENT_TYPES:
-        raise ShapeError("a projection needs an id and a content type of the protocol")
-    rules = check(body["extraction"], RULES).get("fields") or ()
-    if len(rules) > MAX_FIELDS:
-        raise ShapeError(f"a projection has at most {MAX_FIELDS} fields")
-    for rule in rules:
-        check(rule, RULE)
-        if not valid_name(rule["name"]) or rule["name"].startswith("__laser_"):
-            raise ShapeError("a field name must be 1 to 255 bytes, trimmed, and not start with __laser_")
-        if rule["pointer"] and not rule["pointer"].startswith("/"):
-            raise ShapeError(f"the pointer of field {rule['name']} must start with /")
-    return body
-
-
-def checked_binding(body: Any) -> Body:
-    """A binding as registered; ShapeError names what is wrong."""
-    default = body.get("default_projection") if isinstance(body, dict) else None
-    body = check(body, BINDING)
-    check(body["source"], SOURCE)
-    if not body["source"]["stream"] or not body["source"]["topic"] or not valid_name(body["index"]):
-        raise ShapeError("a binding needs a stream, a topic and an index")
-    if not all(isinstance(name, str) for name in body.get("allowed_projections") or ()):
-        raise ShapeError("allowed projections are ids")
-    try:
-        retention(body.get("retention"))
-    except ValueError as error:
-        raise ShapeError(str(error)) from None
-    if default is None:  # the wire has it always, null when there is none
-        body = {key: body[key] for key in ("source", "allowed_projections") if key in body} | {
-            "default_projection": None,
-            **{key: value for key, value in body.items() if key not in ("source", "allowed_projections")},
-        }
-    return body

@@ -17,17 +17,14 @@ from desk.stack.query.relation import Layer
 from desk.stack.query.vectors import unit_vector
 from desk.stack.query.views import MAX_COLUMNS, View, Views
 from desk.stack.wire import agdx
+from desk.stack.wire.fork import CONTINUOUS, KINDS, MAX_OFFSET, REQUESTS, SEVERED, id_fault
 from desk.stack.wire.query import BOOLEAN, DOUBLE, LONG, is_vector, valid_name
-from desk.stack.wire.shape import BOOL, BYTES, LIST, MAP, TEXT, U32, U64, Shape, optional
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS fork (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, parent TEXT, parent_number INTEGER, kind TEXT,
     user INTEGER, status TEXT, created_us INTEGER, cut INTEGER, tables TEXT, rows INTEGER);
 """
-MAX_ID_BYTES = 128
-MAX_OFFSET = (1 << 63) - 1
-ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 OPEN, PROMOTED, SQUASHED = "open", "promoted", "squashed"
 COLUMNS = "number, id, parent, parent_number, kind, user, status, created_us, cut, tables, rows"
 
@@ -64,29 +61,7 @@ class Forks(Surface):
     schema = SCHEMA
     versions: ClassVar[Mapping[str, int]] = {"fork": 1}
     position = "fork"
-    shapes: ClassVar[Mapping[int, Shape]] = {
-        agdx.FORK_CREATE: {
-            "v": U32,
-            "fork_id": TEXT,
-            "parent": optional(TEXT),
-            "kind": optional(TEXT),
-            "tables": optional(LIST),
-        },
-        agdx.FORK_DELETE: {"v": U32, "fork_id": TEXT},
-        agdx.FORK_PROMOTE: {"v": U32, "fork_id": TEXT},
-        agdx.FORK_LIST: {"v": U32},
-        agdx.FORK_PUT: {
-            "v": U32,
-            "fork_id": TEXT,
-            "table": TEXT,
-            "partition_id": U32,
-            "offset": U64,
-            "fields": optional(MAP),
-            "payload": optional(BYTES),
-            "embedding": optional(TEXT),
-            "tombstone": optional(BOOL),
-        },
-    }
+    shapes = REQUESTS
 
     def chain(self, fork_id: str, upto: int) -> tuple[int, list[Layer]]:
         """(the trunk's last change seen, the layers over it) of a query that sees changes up to `upto`."""
@@ -102,8 +77,8 @@ class Forks(Surface):
 
     def create(self, request: Request, context: Context) -> dict[str, Any]:
         fork_id, parent = _id(request), request.get("parent")
-        kind, tables = request.get("kind", "continuous"), request.get("tables") or []
-        if kind not in ("severed", "continuous") or not all(isinstance(name, str) for name in tables):
+        kind, tables = request.get("kind", CONTINUOUS), request.get("tables") or []
+        if kind not in KINDS or not all(isinstance(name, str) for name in tables):
             raise SurfaceError({"InvalidFork": "a fork is severed or continuous, and its tables are names"})
         held = self._find("id = ?", fork_id)
         if held is not None and held.status == OPEN:
@@ -111,7 +86,7 @@ class Forks(Surface):
         if held is not None:
             self._delist(held)
         below = self._find("id = ? AND status = 'open'", parent) if parent is not None else None
-        cut = context.surface("registry").views.seq if kind == "severed" else None
+        cut = context.surface("registry").views.seq if kind == SEVERED else None
         number = self.store.db.execute(
             "INSERT INTO fork (id, parent, parent_number, kind, user, status, created_us, cut, tables, rows) "
             "VALUES (?, ?, ?, ?, ?, 'open', ?, ?, ?, 0) RETURNING number",
@@ -229,17 +204,10 @@ class Forks(Surface):
 
 
 def _id(request: Request) -> str:
-    """The fork id of a request: bare, or `stream:<stream>/<local>`."""
+    """The fork id of a request."""
     fork_id = request["fork_id"]
-    parts = [fork_id]
-    if fork_id.startswith("stream:"):
-        parts = fork_id.removeprefix("stream:").split("/", 1)
-        if len(parts) != 2:
-            raise SurfaceError({"InvalidFork": "a stream-scoped fork id needs a local part"})
-    if len(fork_id.encode("utf-8", "replace")) > MAX_ID_BYTES:
-        raise SurfaceError({"InvalidFork": f"a fork id has at most {MAX_ID_BYTES} bytes"})
-    if not all(part and ID_CHARACTERS.issuperset(part) for part in parts):
-        raise SurfaceError({"InvalidFork": "a fork id is made of letters, digits, - _ and ."})
+    if fault := id_fault(fork_id):
+        raise SurfaceError({"InvalidFork": fault})
     return fork_id
 
 

@@ -7,9 +7,9 @@ fails every predicate, values compare as numbers when both are or read as number
 from collections.abc import Mapping
 from typing import Any
 
-from desk.stack.managed.surface import SurfaceError
 from desk.stack.query.filters import plain
 from desk.stack.query.kinds import number_in, text_of
+from desk.stack.wire.query import QueryFault
 from desk.stack.wire.shape import MAP, TEXT, Shape, ShapeError, check
 
 MAX_NODES, MAX_DEPTH = 4096, 64
@@ -45,7 +45,7 @@ def _check(node: Any, depth: int, seen: list[int]) -> None:
             raise ShapeError("a predicate is a field, a comparison and a typed value")
         try:
             wanted = plain(predicate["value"])
-        except SurfaceError as error:  # queries refuse such a value in their own terms
+        except QueryFault as error:  # queries refuse such a value in their own terms
             raise ShapeError(str(error)) from None
         if (predicate["op"] == "in") != isinstance(wanted, list):
             raise ShapeError("`in`, and only `in`, takes a list")

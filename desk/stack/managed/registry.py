@@ -12,17 +12,7 @@ from desk.stack.folds import sources
 from desk.stack.folds.feed import Feed
 from desk.stack.folds.projector import Binding, Projector
 from desk.stack.managed import definitions
-from desk.stack.managed.definitions import (
-    DEFINITION,
-    EVERYWHERE,
-    SOURCE,
-    Body,
-    Definitions,
-    binding,
-    checked_binding,
-    checked_projection,
-    place_of,
-)
+from desk.stack.managed.definitions import EVERYWHERE, Definitions, binding, place_of
 from desk.stack.managed.schemas import Compiled, SchemaError, Undecodable, compiled
 from desk.stack.managed.surface import (
     Bare,
@@ -40,9 +30,17 @@ from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.agdx import Feature
 from desk.stack.wire.iggy import Record
-from desk.stack.wire.shape import ANY, BYTES, LIST, MAP, TEXT, U32, Shape, ShapeError, check, optional
+from desk.stack.wire.registry import (
+    CONTROL,
+    DEFINITION,
+    REQUESTS,
+    SOURCE,
+    Body,
+    checked_binding,
+    checked_projection,
+)
+from desk.stack.wire.shape import ANY, MAP, TEXT, ShapeError, check
 
-CONTROL: Shape = {"v": U32, "command": ANY, "stream": optional(TEXT)}
 NEVER_FROM_CLIENTS = frozenset({"AcceptGap", "SkipRecord", "FilterCatalog"})
 Apply = Callable[["Registry", Any, str, Context], None]
 
@@ -54,27 +52,7 @@ class Registry(Surface):
     schema = views.SCHEMA + sources.SCHEMA + definitions.SCHEMA
     versions: ClassVar[Mapping[str, int]] = {"control": 1}
     features = Feature.WATCH
-    shapes: ClassVar[Mapping[int, Shape]] = {
-        agdx.CONTROL_PUBLISH: CONTROL,
-        agdx.GET_PROJECTION: {"v": U32, "id": TEXT},
-        agdx.LIST_PROJECTIONS: {
-            "v": U32,
-            "topics": optional(LIST),
-            "name_contains": optional(TEXT),
-            "id_prefix": optional(TEXT),
-            "search": optional(TEXT),
-        },
-        agdx.GET_SCHEMA: {"v": U32, "id": U32, "stream": optional(TEXT)},
-        agdx.LIST_SCHEMAS: {"v": U32, "name_contains": optional(TEXT), "stream": optional(TEXT)},
-        agdx.REGISTER_SCHEMA: {
-            "v": U32,
-            "source": MAP,
-            "name": optional(TEXT),
-            "version": optional(U32),
-            "stream": optional(TEXT),
-        },
-        agdx.DECODE_RECORD: {"v": U32, "id": U32, "payload": BYTES, "stream": optional(TEXT)},
-    }
+    shapes = REQUESTS
     writes: ClassVar[frozenset[int]] = frozenset({agdx.REGISTER_SCHEMA})
 
     def __init__(self, store: Store, log: Log) -> None:
