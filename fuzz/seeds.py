@@ -58,6 +58,34 @@ _GOLDEN = {
 }
 
 
+def _queries() -> Iterator[dict[str, object]]:
+    """Queries of the fuzzed view that never run out of time, one for every part a query may have."""
+    base = {
+        "execution_id": bytes(15) + b"\1",
+        "target": {"kind": "operational", "index": f"stream:{STREAM}/views"},
+        "deadline_micros": 1 << 62,
+        "page": {"limit": 10, "offset": 0},
+    }
+    one, text = {"kind": "long", "value": 1}, {"kind": "string", "value": "x"}
+    pred = {"pred": {"field": "n", "op": "gte", "value": one}}
+    contains = {"pred": {"field": "t", "op": "contains", "value": text}}
+    among = {"pred": {"field": "n", "op": "in", "value": {"kind": "list", "value": [one, text]}}}
+    count = {"func": "count", "alias": "count"}
+    rank = {"func": "percentile", "field": "n", "arg": 0.5, "alias": "p"}
+    for parts in (
+        {},
+        {"filter": {"all": [pred, {"any": [contains, {"not": among}]}]}},
+        {"by_key": [{"field": "n", "value": one}], "message_type": "x", "time_range": [0, 1 << 60]},
+        {"aggregate": {"group_by": ["t"], "funcs": [count, rank]}, "having": pred},
+        {"aggregate": {"funcs": [count], "window": {"field": "n", "every_micros": 5}}},
+        {"order": [{"field": "n", "dir": "desc"}], "select": {"fields": ["n"], "payload": True}},
+        {"distinct": True, "select": {"fields": ["t"]}, "page": {"limit": 3, "want_total": True}},
+        {"vector": {"field": "embedding", "embedding": [1.0, 2.0], "top_k": 3}},
+        {"fork": f"stream:{STREAM}/f", "consistency": "strong"},
+    ):
+        yield {**base, **parts}
+
+
 def command(code: int, body: bytes, *, wrapped: bool = False) -> bytes:
     """One command as the engine target reads it."""
     return bytes((CODES.index(code), wrapped, len(body) & 255, len(body) >> 8 & 255)) + body
@@ -94,5 +122,6 @@ def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
                     (codes for start, codes in _GOLDEN.items() if path.name.startswith(start)), ()
                 ):
                     yield command(code, path.read_bytes(), wrapped=True)
+            yield from (command(agdx.QUERY, cbor.dumps({"v": 1, "query": query})) for query in _queries())
             empty = cbor.dumps({"v": 1})
             yield from (command(code, empty, wrapped=True) for code in CODES)

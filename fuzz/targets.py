@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import struct
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from desk.stack.broker.state import Session
@@ -160,6 +160,8 @@ class Stack:
         self.control({"ApplyBinding": _BINDING})
         self.control({"RegisterSchema": _SCHEMA})
         self.control({"RegisterSessionSource": {"stream": STREAM, "topics": "All"}})
+        for row in (b'{"n":1,"t":"x","embedding":[1,0]}', b'{"n":2,"a":[{"b":0.5}]}', b"{}"):
+            self.ask(Code.SEND, sent("views", [(row, {})]))
 
     def control(self, command: object) -> None:
         request = cbor.dumps({"v": 1, "timestamp_micros": 0, "command": command})
@@ -172,9 +174,12 @@ class Stack:
 
     def ask(self, code: int, body: bytes) -> bytes:
         """The reply's body; Refused is the only error a client may cause."""
+        return self._loop.run_until_complete(self._ask(code, body))
+
+    async def _ask(self, code: int, body: bytes) -> bytes:
         answer = self.engine.handle(self.session, code, body)
         if isinstance(answer, Awaitable):
-            return self._loop.run_until_complete(asyncio.wait_for(answer, 30))
+            return await asyncio.wait_for(answer, 30)
         return answer if isinstance(answer, bytes) else b"".join(answer)
 
     def begin(self) -> None:
@@ -187,6 +192,17 @@ class Stack:
     def close(self) -> None:
         self.store.close()
         self._folder.cleanup()
+
+
+def sent(topic: str, records: Sequence[tuple[bytes, iggy.Headers]]) -> bytes:
+    """A publish's body."""
+    return _batch(topic, iggy.encode_frames(records), len(records))
+
+
+def _batch(topic: str, frames: bytes, count: int) -> bytes:
+    target = identifier(STREAM) + identifier(topic) + b"\2\4" + U32.pack(0) + U32.pack(count)
+    header = iggy.encode_batch_header(0, 0, 0, 1, len(frames), count)
+    return U32.pack(len(target)) + target + header + frames
 
 
 _PROJECTION = {
@@ -251,10 +267,8 @@ def records(data: bytes) -> None:
         headers[title] = kind, source.take(source.byte())
     block = iggy.encode_headers(headers) + (source.take(9) if source.byte() == 255 else b"")
     payload = source.rest
-    one = bytes(8) + bytes(16) + struct.pack("<IIIIQ", 0, 0, len(block), len(payload), 0) + payload + block
-    target = identifier(STREAM) + identifier(topic) + b"\2\4" + U32.pack(0) + U32.pack(1)
-    header = iggy.encode_batch_header(0, 0, 0, 1, len(one), 1)
-    made.ask(Code.SEND, U32.pack(len(target)) + target + header + one)
+    one = bytes(24) + struct.pack("<IIIIQ", 0, 0, len(block), len(payload), 0) + payload + block
+    made.ask(Code.SEND, _batch(topic, one, 1))
     _still_serves(made)
 
 
