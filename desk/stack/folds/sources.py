@@ -194,6 +194,11 @@ class Sources:
                 if binding.retention.ends_with_topic:
                     out.append(Gap(number, None, EVERYTHING))
             elif binding.retention.kind == MIRROR:
+                out += [
+                    Gap(number, partition, EVERYTHING)
+                    for source, partition in self._reach
+                    if source == number and partition >= info.partitions
+                ]
                 for partition in range(info.partitions):
                     following, kept = self._reach.get((number, partition), (0, 0))
                     first = self._log.first(binding.stream, binding.topic, partition)
