@@ -20,6 +20,7 @@ from desk.analysis.rounds import beside, drops, rounds
 from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
 from desk.control.fleet import FleetDesk
+from desk.course.examining import exam
 from desk.course.exercises import check
 from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
 from desk.course.magic import install
@@ -41,6 +42,7 @@ __all__ = [
     "counts",
     "discrepancies",
     "drops",
+    "exam",
     "journal",
     "kept",
     "most_hit",
