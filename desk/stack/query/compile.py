@@ -122,7 +122,13 @@ def _selected(
         total = f"SELECT count(*) FROM (SELECT 1 {body})", tuple(bind.values)
     if keyed and page.after is not None:
         body, _ = _from(query, rows, [*conditions, f"r.seq > {bind(page.after)}"], bind)
-    sql = f"SELECT {picked} {body} ORDER BY {', '.join(keys)} {_limit(page, bind)}"
+    ordered = f"ORDER BY {', '.join(keys)}"
+    sql = f"SELECT {picked} {body} {ordered} {_limit(page, bind)}"
+    if order and PAYLOAD in names and not score and not snapshot.layers:
+        # sort first, then fetch the payloads of one page: none goes through the sorter
+        chosen = f"SELECT r.seq AS seq {body} {ordered} {_limit(page, bind)}"
+        table = f"({chosen}) AS page CROSS JOIN {snapshot.view.table} AS r ON r.seq = page.seq"
+        sql = f"SELECT {picked} FROM {table} {ordered}"
     return Statement(sql, bind.values, columns, keyed, bool(score), total)
 
 
