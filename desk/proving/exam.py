@@ -127,6 +127,7 @@ async def examine(
 
     async def attempt(work: int = 0, *points: Point) -> tuple[Outcome, str]:
         relay.arm(work, *points)
+        books = len(desk.bank.payments()), len(desk.bank.asked())
         job = await desk.give(agent, operation, body)
         try:
             await desk.until(job, "closed", "dead_letter", timeout=patience)
@@ -134,8 +135,8 @@ async def examine(
                 await asyncio.wait_for(relay.fired.wait(), patience)
             await _acknowledged(desk, agent, relay, patience)
         except (DeskError, TimeoutError):
-            return await outcome(desk, job), "not finished in time"
-        return await outcome(desk, job), ""
+            return await outcome(desk, job, *books), "not finished in time"
+        return await outcome(desk, job, *books), ""
 
     try:
         await desk.restart(agent, connection=f"{login}@127.0.0.1:{await relay.open()}")
@@ -184,8 +185,11 @@ def differences(calm: Outcome, found: Outcome) -> list[str]:
     return faults
 
 
-async def outcome(desk: SupportDesk, job: str) -> Outcome:
-    """Read one job's outcome from the log and the bank's book. The job's own name in a result is left out."""
+async def outcome(desk: SupportDesk, job: str, paid: int, asked: int) -> Outcome:
+    """Read one job's outcome from the log and the bank's books, which had so many lines before it.
+
+    The job's own name in a result is left out.
+    """
     events = desk.events(job)
     session = desk.laser.sessions().open(desk.lane.session(job))
     steps: dict[Any, str] = {}
@@ -202,8 +206,8 @@ async def outcome(desk: SupportDesk, job: str) -> Outcome:
     return Outcome(
         closed=len({event["id"] for event in events if event["kind"] == "closed"}),
         dead_letters=sum(event["kind"] == "dead_letter" for event in events),
-        paid=sum(payment.key.startswith(f"{job}:") for payment in desk.bank.payments()),
-        bank_asked=sum(key.startswith(f"{job}:") for key in desk.bank.asked()),
+        paid=len(desk.bank.payments()) - paid,
+        bank_asked=len(desk.bank.asked()) - asked,
         begun=begun,
         results=results,
     )

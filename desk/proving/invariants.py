@@ -1,9 +1,9 @@
 """Judge a support desk's runs by what is durable: the log, key-value state and the bank's file.
 
 A script that imports nothing of the desk, so that it cannot share the desk's mistakes:
-`python invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "bank", "issues",
-"refunds", "declined", "ledger"}: its stream, the bank's file, how many issues and how many approved and declined
-refunds its one ticket should have, and whether billing keeps a ledger. Its verdict is {"stream", "violations":
+`python invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "bank", "tickets",
+"issues", "refunds", "declined", "ledger"}: its stream, the bank's file, how many tickets it has, how many issues and
+how many approved and declined refunds they should have, and whether billing keeps a ledger. Its verdict is {"stream", "violations":
 [sentences], "raw": {what: how often, repeats counted}}.
 """
 
@@ -59,7 +59,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     violations = [
         sentence
         for holds, sentence in [
-            (len(set(closed)) == 1, f"closed {len(set(closed))} times"),
+            (len(set(closed)) == run["tickets"], f"closed {len(set(closed))} times, {run['tickets']} due"),
             (len(set(keys(replies))) == run["issues"], f"{len(set(keys(replies)))} replies for {run['issues']} issues"),
             (len({bytes(r["body"]) for r in replies}) <= len(set(keys(replies))), "one reply in two wordings"),
             (len(set(keys(prompts))) == asked_for, f"{len(set(keys(prompts)))} questions, {asked_for} due"),
@@ -89,13 +89,22 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
 
 
 def late(lookups: list[dict[str, Any]], lane: list[dict[str, Any]]) -> bool:
-    """Whether an order was looked up again although the session held its record."""
+    """Whether an order was looked up again although the ticket's session held its record."""
+    tickets = {
+        r["conversation"]: json.loads(r["body"])["ticket"] for r in lane if r.get("operation") == "triage"
+    }
     calls = [record for record in lane if record.get("tool") == "order_lookup"]
     orders = {c["correlation"]: json.loads(c["body"])["order"] for c in calls if c["kind"] == "command"}
     known = [
-        (f"order {orders[c['correlation']]}", told(c["record"])) for c in calls if c["kind"] == "response"
+        (tickets[c["conversation"]], f"order {orders[c['correlation']]}", told(c["record"]))
+        for c in calls
+        if c["kind"] == "response"
     ]
-    return any(e["text"] == order and e["at"] > at + _SAME_MOMENT for e in lookups for order, at in known)
+    return any(
+        e["ticket"] == ticket and e["text"] == order and e["at"] > at + _SAME_MOMENT
+        for e in lookups
+        for ticket, order, at in known
+    )
 
 
 async def main(connection: str) -> None:

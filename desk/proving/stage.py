@@ -15,7 +15,7 @@ from desk.proving.cases import STOPPED, VARIANTS, Case
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Relay
 
-_JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
+JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
 SILENT = 1.0  # seconds after which a stopped process is replaced, and takes itself for replaced
 FIRED = 5.0  # seconds a point may come after everything else is done
 
@@ -48,7 +48,7 @@ class Stage:
         """A run's verdict. Raises DeskError when the judge itself fails."""
         async with self._judging:
             if desk not in self._judges:
-                self._judges[desk] = await python(_JUDGES[desk], self.connection)
+                self._judges[desk] = await python(JUDGES[desk], self.connection)
             judge = self._judges[desk]
             judge.stdin.write(json.dumps(run).encode() + b"\n")
             line = await judge.stdout.readline()

@@ -111,6 +111,7 @@ def _run(support: desks.SupportDesk, case: Case) -> dict[str, Any]:
     return {
         "stream": support.stream,
         "bank": str(support.folder / "bank.sqlite"),
+        "tickets": 1,
         "issues": play.issues,
         "refunds": play.refunds,
         "declined": play.declined,
