@@ -9,7 +9,7 @@ import asyncio
 import json
 import random
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from desk.stack.wire import agdx, cbor
@@ -285,9 +285,8 @@ class Lease(Worker):
 class Forks(Worker):
     """Opens forks over the view, changes rows in them, squashes or promotes them."""
 
-    def __init__(self, place: Place, logs: Sequence[list[bytes]]) -> None:
+    def __init__(self, place: Place) -> None:
         super().__init__(place, 300)
-        self.logs = logs
         self.listed: dict[str, str] = {}
         self.rows: dict[str, set[tuple[int, int]]] = {}
         self.made = 0
@@ -312,10 +311,11 @@ class Forks(Worker):
             told = await self.mutate(agdx.FORK_PROMOTE, {"fork_id": fork})
             assert told == {"Ok": {"Promoted": {"rows": len(self.rows[fork])}}}, told
             self.listed[fork] = "promoted"
-        elif self.logs[partition]:
-            place = partition, self.chance.randrange(min(len(self.logs[partition]), 50))
+        else:
+            place = partition, self.chance.randrange(60)  # some before their record comes
             row = {"fork_id": fork, "table": VIEW, "partition_id": place[0], "offset": place[1]}
-            row |= {"projection_id": "jobs.v1", "projection_version": 1, "fields": {"state": "forked"}}
+            row |= {"projection_id": "jobs.v1", "projection_version": 1}
+            row |= {"tombstone": True} if self.chance.random() < 0.2 else {"fields": {"state": "forked"}}
             assert await self.mutate(agdx.FORK_PUT, row) == {"Ok": "Written"}
             self.rows[fork].add(place)
 

@@ -50,7 +50,7 @@ class Crashes:
         committed: dict[int, int] = {}
         self.publishers = [Publisher(self.place, partition) for partition in range(PARTITIONS)]
         self.keys, self.lease = Keys(self.place), Lease(self.place)
-        self.forks = Forks(self.place, [publisher.log for publisher in self.publishers])
+        self.forks = Forks(self.place)
         members = [Member(self.place, number, committed) for number in range(2)]
         self.workers = [*self.publishers, self.keys, self.lease, self.forks, *members]
         self._tasks: list[asyncio.Task[None]] = []

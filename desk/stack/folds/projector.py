@@ -15,7 +15,7 @@ from desk.stack.folds.cells import Cells
 from desk.stack.folds.decoding import Schemas, decoded, header_text
 from desk.stack.folds.extraction import INDEX, MAX_INLINE_BYTES, Extraction, vector_of, wants_payload
 from desk.stack.folds.feed import Feed
-from desk.stack.folds.promotion import reapply
+from desk.stack.folds.promotion import arrived, reapply
 from desk.stack.folds.retention import Retention
 from desk.stack.folds.sources import Source, Sources
 from desk.stack.managed.schemas import Undecodable, Violation
@@ -93,6 +93,7 @@ class Projector:
                 continue
             self.sources.arrived(source, binding, partition, records[0].offset, records[-1].offset)
             landed = self._project(binding, source, partition, records)
+            arrived(self.views, binding.index, partition, records[0].offset, records[-1].offset)
             if landed and binding.notify:
                 self._feed.changed(binding.index, partition, records[0].offset, records[-1].offset, landed)
             if landed:

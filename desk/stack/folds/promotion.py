@@ -13,6 +13,7 @@ from desk.stack.query.functions import fitted
 from desk.stack.query.views import View, Views
 
 TRUNK = 0
+OF_NO_SOURCE = 0  # `source` of rows that promotions made
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +28,22 @@ class Change:
     payload: bytes | None
     vector: bytes | None
     cells: tuple[str | None, ...]
+    alone: bool = False  # stands where a row was taken away, so nothing of that row is in it
 
 
-def changes(db: apsw.Connection, view: View, fork: int) -> list[Change]:
-    """The live rows of one fork in one view, in the order they were put."""
+def changes(
+    db: apsw.Connection, view: View, fork: int, where: str = "", parameters: tuple[int, ...] = ()
+) -> list[Change]:
+    """The live rows of one fork in one view (all, or those that `where` picks), in the order they were put."""
     names = "".join(f", c{slot}" for slot in range(view.width))
     rows = db.execute(
-        f'SELECT partition, "offset", at, tombstone, based, payload, vector{names} FROM {view.forked} '
-        "WHERE fork = ? AND gone IS NULL ORDER BY seq",
-        (fork,),
+        f'SELECT partition, "offset", at, tombstone, based, alone, payload, vector{names} FROM {view.forked} '
+        f"WHERE fork = ? AND gone IS NULL{' AND ' + where if where else ''} ORDER BY seq",
+        (fork, *parameters),
     )
-    return [Change(*row[:3], bool(row[3]), bool(row[4]), *row[5:7], tuple(row[7:])) for row in rows]
+    return [
+        Change(*row[:3], bool(row[3]), bool(row[4]), *row[6:8], tuple(row[8:]), bool(row[5])) for row in rows
+    ]
 
 
 def put(views: Views, view: View, fork: int, change: Change) -> bool:
@@ -51,10 +57,11 @@ def put(views: Views, view: View, fork: int, change: Change) -> bool:
     fresh = not views.db.changes()
     names = "".join(f", c{slot}" for slot in range(view.width))
     values = (
-        seq, *place, change.at_us, change.tombstone, change.based, change.payload, change.vector, *change.cells,
+        seq, *place, change.at_us, change.tombstone, change.based, change.alone, change.payload, change.vector,
+        *change.cells,
     )  # fmt: skip
     views.db.execute(
-        f'INSERT INTO {view.forked} (seq, fork, partition, "offset", at, tombstone, based, payload, vector{names}) '
+        f'INSERT INTO {view.forked} (seq, fork, partition, "offset", at, tombstone, based, alone, payload, vector{names}) '
         f"VALUES ({', '.join('?' * len(values))})",
         values,
     )
@@ -76,11 +83,14 @@ def land(views: Views, view: View, fork: int, onto: int) -> int:
     below = {(c.partition, c.offset): c for c in changes(views.db, view, onto)}
     moving = changes(views.db, view, fork)
     for change in moving:
-        based = onto == TRUNK and _trunk_row(views.db, view, change) is not None
-        final = merged(change, below.get((change.partition, change.offset)))
-        put(views, view, onto, replace(final, based=final.based or based))
+        under = below.get((change.partition, change.offset))
+        final = merged(change, under)
         if onto == TRUNK:
-            apply(views, view, final)
+            alone = final.alone or (under is not None and under.tombstone and not final.tombstone)
+            based = final.based or _trunk_row(views.db, view, change) is not None
+            final = replace(final, based=based and not alone, alone=alone)
+            apply(views, view, replace(final, based=False))
+        put(views, view, onto, final)
     return len(moving)
 
 
@@ -91,13 +101,35 @@ def reapply(views: Views, name: str) -> None:
         apply(views, view, change)
 
 
+def arrived(views: Views, name: str, partition: int, first: int, last: int) -> None:
+    """Records came to offsets of one partition that had been changed before there was a row: as a rebuild has it,
+
+    the changes lie over the rows, and the rows they made by themselves are gone.
+    """
+    view = views.get(name)
+    if view is None:
+        return
+    place = 'partition = ? AND "offset" BETWEEN ? AND ?'
+    for change in changes(views.db, view, TRUNK, place, (partition, first, last)):
+        views.db.execute(
+            f'UPDATE {view.table} SET gone = ? WHERE partition = ? AND "offset" = ? AND source = {OF_NO_SOURCE} '
+            "AND gone IS NULL",
+            (views.tick(), change.partition, change.offset),
+        )
+        apply(views, view, change)
+
+
 def apply(views: Views, view: View, change: Change) -> None:
     """Make one change to the trunk of a view."""
     db, base = views.db, _trunk_row(views.db, view, change)
     if base is None and (change.tombstone or change.based):
         return
     seq = views.tick()
-    if base is not None:
+    if change.alone:
+        place = 'partition = ? AND "offset" = ? AND gone IS NULL'
+        db.execute(f"UPDATE {view.table} SET gone = ? WHERE {place}", (seq, change.partition, change.offset))
+        base = None
+    elif base is not None:
         db.execute(f"UPDATE {view.table} SET gone = ? WHERE seq = ?", (seq, base[0]))
     if change.tombstone:
         return
@@ -106,7 +138,13 @@ def apply(views: Views, view: View, change: Change) -> None:
         None if text is None or by_slot.get(slot) is None else fitted(text, by_slot[slot])
         for slot, text in enumerate(change.cells)
     ]
-    old, source, at, expires, *under = base or (None, 0, change.at_us, None, *([None] * view.width))
+    old, source, at, expires, *under = base or (
+        None,
+        OF_NO_SOURCE,
+        change.at_us,
+        None,
+        *([None] * view.width),
+    )
     cells = [a if a is not None else b for a, b in zip(cells, under, strict=True)]
     names = "".join(f", c{slot}" for slot in range(view.width))
     row: list[Any] = [seq, source, change.partition, change.offset, at, expires, *cells]

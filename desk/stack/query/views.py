@@ -5,7 +5,7 @@ A view (the protocol says index) is three tables, named by number; names that us
 
     view_N   seq, source, partition, "offset", at, gone, expires, c0, c1, ...     a row
     body_N   seq, payload, vector                                                its payload, where kept
-    fork_N   seq, fork, partition, "offset", at, gone, tombstone, based, payload, vector, c0, ... as text
+    fork_N   seq, fork, partition, "offset", at, gone, tombstone, based, alone, payload, vector, c0, ... as text
 
 Every change takes the next number of one sequence: `seq` is the change that made a row, `gone` the one that
 removed it (null while live). A reader pinned to number n sees exactly the rows with seq <= n < gone, so pages
@@ -245,7 +245,7 @@ class Views:
             f"CREATE INDEX {view.table}_gone ON {view.table} (gone) WHERE gone IS NOT NULL;"
             f"CREATE TABLE {view.bodies} (seq INTEGER PRIMARY KEY, payload BLOB, vector BLOB);"
             f"CREATE TABLE {view.forked} (seq INTEGER PRIMARY KEY, fork INTEGER, partition INTEGER, "
-            '"offset" INTEGER, at INTEGER, gone INTEGER, tombstone INTEGER, based INTEGER, payload BLOB, vector BLOB);'
+            '"offset" INTEGER, at INTEGER, gone INTEGER, tombstone INTEGER, based INTEGER, alone INTEGER, payload BLOB, vector BLOB);'
             f'CREATE INDEX {view.forked}_place ON {view.forked} (fork, partition, "offset");'
         )
 
