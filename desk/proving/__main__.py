@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import report, sweep
-from desk.proving.cases import WAYS, Case, Row
+from desk.proving.cases import HUNG, STOPPED, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
 from desk.proving.stage import Stage
@@ -35,11 +35,12 @@ class Size:
     twice: int
     answered: int
     stopped: int
+    hung: int
     compared: int = 0
 
 
-SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 3), DELIVERY: Size(36, 4, 2, 4)}
-FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 12), DELIVERY: Size(10**6, 60, 10**6, 40)}
+SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 2, 3), DELIVERY: Size(36, 4, 2, 4, 2)}
+FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 20, 12), DELIVERY: Size(10**6, 60, 10**6, 40, 20)}
 
 
 async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row], Points, int]:
@@ -50,7 +51,8 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
         chosen = [
             *sweep.sample(known.asking, size.answered, seed),
             *sweep.twice(known.cases, size.twice, seed),
-            *sweep.stopped(known.cases, size.stopped, seed),
+            *sweep.stopped(known.cases, STOPPED, size.stopped, seed),
+            *sweep.stopped(known.cases, HUNG, size.hung, seed + 1),
             *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
             *sweep.sample(known.cases, size.once, seed),
         ]

@@ -6,10 +6,10 @@ from desk.proving.frames import Write
 from desk.proving.plays import Day, Play
 from desk.proving.relay import Point
 
-ONCE, TWICE, ANSWERED, STOPPED = "", "two kills", "answered while dead", "stopped and continued"
-WAYS = (ONCE, TWICE, ANSWERED, STOPPED)
+ONCE, TWICE, ANSWERED, STOPPED, HUNG = "", "two kills", "answered while dead", "stopped and continued", "hung"
+WAYS = (ONCE, TWICE, ANSWERED, STOPPED, HUNG)
 """Of the desks as shipped: killed once, twice in one run, dead while the person answers; stopped, replaced, and
-continued when its replacement has done the work.
+continued when its replacement has done the work; stopped until the watchdog ends it.
 """
 VARIANTS: dict[str, dict[str, str]] = {
     "baseline": {"baseline": "1"},

@@ -34,7 +34,8 @@ bill other than on the same day without a kill.
 Repeats are counted raw: in how many runs a thing was done more often than without a kill. Ways: *two kills* in one run,
 the second within a few writes of the first or anywhere in another process; *answered while dead*: no process of the
 agent can connect while the person answers; *stopped and continued*: the process is stopped (SIGSTOP) at the point, cut
-off and replaced, and continued (SIGCONT) when its replacement has done the work. Lines after "as shipped" are
+off and replaced, and continued (SIGCONT) when its replacement has done the work; *hung*: stopped until the supervisor's
+watchdog ends it. Lines after "as shipped" are
 comparisons with something missing on purpose: the pattern (baseline), the bank's payment keys, or both.
 """
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from desk.control.errors import DeskError
 from desk.proving import day_invariants, invariants
-from desk.proving.cases import STOPPED, VARIANTS, Case
+from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Relay
 
@@ -59,7 +59,7 @@ class Stage:
     def relays(self, case: Case, **options: Any) -> dict[str, Relay]:
         """A relay for each agent of a case."""
         host, _, port = self.connection.rpartition("@")[2].partition(":")
-        if case.way == STOPPED:
+        if case.way in (STOPPED, HUNG):
             options["hit"] = signal.SIGSTOP
         return {agent: Relay(host, int(port), case.points(agent), **options) for agent in case.agents}
 
@@ -69,6 +69,8 @@ class Stage:
         more = VARIANTS.get(case.way, {})
         if case.way == STOPPED:
             more = {"hang_after": str(SILENT), "unwatched": "1"}  # the watchdog would end it
+        if case.way == HUNG:
+            more = {"hang_after": str(2 * SILENT)}
         return {
             agent: {"connection": f"{login}@127.0.0.1:{await relay.open()}", **more}
             for agent, relay in relays.items()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from desk.proving import days, tickets
-from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Done, Kill, Row
+from desk.proving.cases import ANSWERED, TWICE, Case, Done, Kill, Row
 from desk.proving.frames import Write
 from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
 from desk.proving.relay import AFTER, ANY, BEFORE, Point
@@ -118,15 +118,15 @@ def twice(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
     return chosen
 
 
-def stopped(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
-    """Processes that stop at a write of theirs, once they are up, and go on when their replacement has done the work."""
+def stopped(cases: Sequence[Case], way: str, size: int, seed: int) -> list[Case]:
+    """Processes that stop at a write of theirs, once they are up."""
 
     def works(point: Point) -> bool:
         comes_up = point.write.what.endswith(".events") and point.occurrence == 1
         return point.write.operation in ("send", "cas", "set") and not comes_up
 
     writing = [case for case in cases if works(case.kills[0].point)]
-    return [Case(case.play, case.kills, STOPPED) for case in sample(writing, size, seed)]
+    return [Case(case.play, case.kills, way) for case in sample(writing, size, seed)]
 
 
 async def comparisons(stage: Stage, size: int, seed: int) -> list[Case]:

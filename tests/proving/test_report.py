@@ -95,8 +95,8 @@ def test_two_kills_are_planned_by_their_seed() -> None:
 
 
 def test_a_case_is_known_by_what_it_does() -> None:
-    [case] = stopped(CASES[:1], 1, seed=1)
-    assert case.name == f"support / {case.play.name} / triage after send x #1 / {STOPPED}"
+    [case] = stopped(CASES[1:2], STOPPED, 1, seed=1)
+    assert case.name == f"support / {case.play.name} / triage after send x #2 / {STOPPED}"
     assert Case(case.play, case.kills, ANSWERED).name != case.name
     assert Case(DAYS["whole day"]).agents[-1] == "simulator" and BEFORE != AFTER
 

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from desk.proving import days, sweep, tickets
-from desk.proving.cases import ANSWERED, ONCE, STOPPED, TWICE, Case, Kill
+from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, Case, Kill
 from desk.proving.frames import Write
 from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
 from desk.proving.relay import AFTER, ANY, BEFORE, Point
@@ -79,6 +79,7 @@ async def test_stopped_replaced_and_continued_it_repeats_nothing(
         ("dispatch", Write("cas", "exceptions day-1"), AFTER, "nobody home", ONCE),
         ("invoice", Write("cas", "decisions day-bill"), AFTER, "overbilled", ONCE),
         ("customer", Write("cas", "results day-1:notify"), BEFORE, "nobody home", STOPPED),
+        ("simulator", Write("send", "fleet.events"), AFTER, "new order", HUNG),
     ],
 )
 async def test_of_a_delivery_day_nothing_is_broken(
