@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import report, sweep
-from desk.proving.cases import HUNG, STOPPED, WAYS, Case, Row
+from desk.proving.cases import HUNG, ONCE, STOPPED, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
 from desk.proving.stage import Stage
@@ -54,7 +54,7 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
             *sweep.stopped(known.cases, STOPPED, size.stopped, seed),
             *sweep.stopped(known.cases, HUNG, size.hung, seed + 1),
             *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
-            *sweep.sample(known.cases, size.once, seed),
+            *_once(known, size.once, seed, rows),
         ]
         shutil.rmtree(stage.folder, ignore_errors=True)
     print(f"{desk}: {len(known.cases)} points, {len(chosen)} runs", flush=True)
@@ -65,7 +65,14 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
             stage.expected = expected
             await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows))
             shutil.rmtree(stage.folder, ignore_errors=True)
-    return [rows.done[case.name] for case in chosen], known, len(known.cases)
+    return [row for row in rows.done.values() if row.desk == desk], known, len(known.cases)
+
+
+def _once(known: Points, size: int, seed: int, rows: Rows) -> list[Case]:
+    """The points to try with one kill: those that are done already, and as many others as are still wanted."""
+    done = [case for case in known.cases if case.name in rows.done]
+    others = [case for case in known.cases if case.name not in rows.done]
+    return [*done, *sweep.sample(others, max(0, size - len(done)), seed)]
 
 
 def _folder() -> Path:
@@ -92,7 +99,7 @@ async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[st
         lines = report.table(desk, done, known.undisturbed)
         print(report.plain(lines), flush=True)
         about = (
-            f"{min(size.once, number)} (seed {told.seed}) of the {number} points of the {desk} desk in "
+            f"{sum(row.way == ONCE for row in done)} (seed {told.seed}) of the {number} points of the {desk} desk in "
             f"{len(known.undisturbed)} scenarios, and runs in other ways; {time.monotonic() - start:.0f} s with "
             f"{sweep.WORKERS} workers on {os.cpu_count()} cores."
         )

@@ -125,12 +125,12 @@ async def _day(desk: FleetDesk) -> None:
 
 
 async def _again(desk: FleetDesk, person: Any) -> None:
-    """A person whose stack went away tries again."""
+    """A person whose stack went away, or who has waited long, tries again."""
     while True:
         try:
             await person(desk)
             return
-        except ls.LaserError:
+        except (ls.LaserError, DeskError):
             await asyncio.sleep(0.2)
 
 
