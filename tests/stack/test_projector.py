@@ -105,6 +105,13 @@ async def test_nested_missing_and_impossible_values_are_null(views):
     assert "beyond 64 bits" in docs(await views.page())["n"]
 
 
+async def test_a_pointer_into_an_array_is_a_plain_number(views):
+    views.project(("a", "/l/1"), ("b", "/l/01"), ("c", "/l/²"), ("d", "/l/" + "9" * 5000))
+    views.bind()
+    views.publish({"l": [1, 2, 3]})
+    assert await views.rows() == [{"a": 2, "b": None, "c": None, "d": None}]
+
+
 async def test_a_record_without_any_field_is_no_row(views):
     views.project("a")
     views.bind(notify=True)

@@ -1,6 +1,7 @@
 """Queries over views: what comes back, in which order, page by page, and how one is stopped."""
 
 import asyncio
+import base64
 import math
 
 import apsw
@@ -13,7 +14,7 @@ from desk.stack.query.filters import Bindings
 from desk.stack.wire import agdx, cbor
 from tests.stack.banding import Bench
 from tests.stack.sdist import fixture
-from tests.stack.viewing import INDEX, Views, agg, key, now_us, order, plain, pred
+from tests.stack.viewing import INDEX, JSON, Views, agg, key, now_us, order, plain, pred
 
 FLEET = [
     {
@@ -236,6 +237,24 @@ async def test_pages_of_one_cursor_see_one_moment(views, parts):
         pages.append(plain(page))
     assert [row for p in pages for row in p] == whole
     assert all(len(p) == 7 for p in pages[:-1])
+
+
+async def test_a_field_that_came_later_is_not_on_the_pages_of_a_cursor(views):
+    page = await views.page(limit=25)
+    views.publish({"van": "v0"}, headers={**JSON, "agdx.idx.extra": ("string", b"x")})
+    rest = await views.page(limit=25, cursor=page["page"]["next_cursor"])
+    assert [f["name"] for f in rest["fields"]] == [f["name"] for f in page["fields"]]
+    assert "extra" in [f["name"] for f in (await views.page())["fields"]]
+
+
+async def test_numbers_of_the_wire_beyond_sqls_mean_the_largest(views):
+    assert await views.rows(time_range=[0, 2**64 - 1]) == FLEET
+    assert await views.rows(time_range=[2**63, 2**64 - 1]) == []
+    assert await views.rows(offset=2**64 - 1) == []
+    page = await views.page(limit=5)
+    cursor = page["page"]["next_cursor"]
+    forged = base64.urlsafe_b64encode(b"\xff" * 8 + base64.urlsafe_b64decode(cursor)[8:]).decode()
+    assert "not one this stack gave" in (await views.error(limit=5, cursor=forged))["Backend"]
 
 
 async def test_pages_can_be_asked_by_cursor_alone(views):

@@ -266,6 +266,16 @@ async def test_protobuf_bodies_are_read_by_their_descriptor(views):
     ).decode(full.SerializeToString())["counts"] == {"x": 3}
 
 
+async def test_a_streams_own_schema_takes_the_place_of_the_deployments(views):
+    register(views, {"kind": "json_schema", "schema": "{}"})
+    views.project("host", "cpu")
+    views.bind()
+    views.publish({"host": "a", "cpu": 1}, {"cpu": 2}, headers=sid(1))
+    assert await views.rows("cpu") == [1, 2]
+    register(views, HOST_REQUIRED, stream="desk")
+    assert await views.rows("cpu") == [1]  # and so says a rebuild
+
+
 async def test_records_that_waited_for_their_schema_are_projected_when_it_comes(views):
     views.project("host", content_type="avro")
     views.bind()

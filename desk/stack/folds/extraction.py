@@ -1,5 +1,6 @@
 """From a record to the fields of a row: a projection's pointers, index headers, the conversation, the vector."""
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ CONVERSATION, CONVERSATION_FIELD = "gen_ai.conversation.id", "conversation_id"
 INLINE = "agdx.inline"
 MAX_INDEX_HEADERS = 32
 MAX_INLINE_BYTES = 8 << 20
+_POSITION = re.compile("0|[1-9][0-9]{0,17}")  # of an array, as RFC 6901 writes it
 
 Path = tuple[str, ...]
 
@@ -69,7 +71,7 @@ def resolved(document: Any, path: Path) -> Any:
     for step in path:
         if isinstance(document, dict):
             document = document.get(step)
-        elif isinstance(document, list) and step.isdigit() and int(step) < len(document):
+        elif isinstance(document, list) and _POSITION.fullmatch(step) and int(step) < len(document):
             document = document[int(step)]
         else:
             return None

@@ -112,9 +112,14 @@ class Definitions:
         return schema
 
     def awaiting(self, stream: str, number: int) -> set[str]:
-        """The streams with records that named this schema before it was there; forgotten hereby."""
+        """The streams with records that named this schema before it was there; forgotten hereby.
+
+        Also a stream whose own schema takes the place of the deployment's of the same id.
+        """
         owners = self._db.execute("SELECT stream FROM schema_awaited WHERE id = ?", (number,))
         found = {owner for (owner,) in owners if stream in (EVERYWHERE, owner)}
+        if stream != EVERYWHERE and (EVERYWHERE, number) in self.schemas:
+            found.add(stream)
         for owner in found:
             self._db.execute("DELETE FROM schema_awaited WHERE stream = ? AND id = ?", (owner, number))
         return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from desk.stack.query.filters import Bindings, Scope, Term, condition, predicate
+from desk.stack.query.kinds import I64_MAX
 from desk.stack.query.relation import Rows, Snapshot, listed, shown_kind, where
 from desk.stack.query.vectors import unit_vector
 from desk.stack.wire.query import (
@@ -65,7 +66,7 @@ def _conditions(query: Mapping[str, Any], rows: Rows, bind: Bindings) -> list[st
         wanted = {"kind": "string", "value": query["message_type"]}
         parts.append(predicate(MESSAGE_TYPE, "eq", wanted, rows, bind))
     if query.get("time_range") is not None:
-        first, last = query["time_range"]
+        first, last = (min(edge, I64_MAX) for edge in query["time_range"])
         term = _number(rows(TIME), TIME, "a time range")
         parts.append(f"{term.sql} BETWEEN {bind(first)} AND {bind(last)}")
     if query.get("filter") is not None:

@@ -1,7 +1,7 @@
 """Pages: what a cursor remembers.
 
-A cursor is opaque to clients: the sequence number and the clock the first page saw, where the next page
-starts, and a digest of the query it belongs to.
+A cursor is opaque to clients: the sequence number, the clock and the columns the first page saw, where the next
+page starts, and a digest of the query it belongs to.
 """
 
 import base64
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from desk.stack.query.compile import Page
+from desk.stack.query.kinds import I64_MAX
 from desk.stack.wire import cbor
 from desk.stack.wire.query import invalid
 
-_CURSOR = struct.Struct(">QQQQ8s")
+_CURSOR = struct.Struct(">QQQQQ8s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,10 @@ class Cursor:
     now_us: int
     after: int
     skip: int
+    columns: int  # the places of columns below this one: fields that came later are not on its pages
 
     def encode(self, digest: bytes) -> str:
-        packed = _CURSOR.pack(self.upto, self.now_us, self.after, self.skip, digest)
+        packed = _CURSOR.pack(self.upto, self.now_us, self.after, self.skip, self.columns, digest)
         return base64.urlsafe_b64encode(packed).decode()
 
     @classmethod
@@ -39,6 +41,8 @@ class Cursor:
             *numbers, made_for = _CURSOR.unpack(base64.b64decode(text, altchars=b"-_", validate=True))
         except (struct.error, binascii.Error, ValueError):
             raise invalid("the cursor is not one this stack gave") from None
+        if max(numbers) > I64_MAX:
+            raise invalid("the cursor is not one this stack gave")
         if made_for != digest:
             raise invalid("the cursor belongs to another query")
         return cls(*numbers)

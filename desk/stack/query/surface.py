@@ -13,6 +13,7 @@ from desk.stack.managed.surface import Context, PlainHandler, Request, Surface, 
 from desk.stack.query.compile import Page, Statement, compiled
 from desk.stack.query.executions import Execution, Executions
 from desk.stack.query.indexer import Indexer
+from desk.stack.query.kinds import I64_MAX
 from desk.stack.query.pages import Cursor, digest
 from desk.stack.query.relation import Snapshot
 from desk.stack.query.runner import Runner, Stopped
@@ -114,7 +115,8 @@ class Queries(Surface):
         if page.get("cursor") is not None:
             cursor = Cursor.decode(page["cursor"], digested)
         else:
-            cursor = Cursor(context.surface("registry").views.seq, context.now_us, 0, page.get("offset") or 0)
+            views, skip = context.surface("registry").views, min(page.get("offset") or 0, I64_MAX)
+            cursor = Cursor(views.seq, context.now_us, 0, skip, views.places(query["target"]["index"]))
         snapshot = self._snapshot(query, cursor, context)
         frontier = context.surface("registry").projector.frontier(snapshot.view)
         part = cursor.page(page["limit"])
@@ -147,7 +149,7 @@ class Queries(Surface):
         following = None
         if result.more:
             skip = 0 if result.last else cursor.skip + result.count
-            following = Cursor(cursor.upto, cursor.now_us, result.last, skip).encode(digested)
+            following = replace(cursor, after=result.last, skip=skip).encode(digested)
         evidence = Evidence(
             ENGINE,
             RESOURCE_ID,
@@ -177,7 +179,7 @@ class Queries(Surface):
         if cursor.upto > registry.views.seq:
             raise invalid("the cursor is not one this stack gave")
         self._indexer.want(registry.views, view, [key["field"] for key in query.get("by_key") or ()])
-        view = registry.views.get(name) or view
+        view = (registry.views.get(name) or view).narrowed(cursor.columns)
         gaps, expiring = registry.projector.gaps(view), registry.projector.expiring(view)
         return Snapshot(view, upto, cursor.now_us, tuple(layers), tuple(gaps), expiring)
 

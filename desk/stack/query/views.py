@@ -75,6 +75,13 @@ class View:
     def forked(self) -> str:
         return f"fork_{self.number}"
 
+    def narrowed(self, places: int) -> "View":
+        """The view without the columns at this place and behind it."""
+        columns = self.columns
+        if all(column.place < places for column in columns.values()):
+            return self
+        return replace(self, columns={name: c for name, c in columns.items() if c.place < places})
+
 
 def index_sql(view: View, column: Column) -> str:
     """SQL that makes the index for exact matches on a column."""
@@ -105,6 +112,11 @@ class Views:
 
     def get(self, name: str) -> View | None:
         return self._by_name.get(name)
+
+    def places(self, name: str) -> int:
+        """One more than the highest place of a view's columns; 0 when there is no such view."""
+        view = self._by_name.get(name)
+        return 1 + max((c.place for c in view.columns.values()), default=-1) if view else 0
 
     def __iter__(self) -> Iterator[View]:
         return iter(list(self._by_name.values()))
@@ -162,8 +174,7 @@ class Views:
         if column is None:
             if bounded and len(view.columns) >= MAX_COLUMNS:
                 raise IndexError(f"view {name} has {MAX_COLUMNS} columns already")
-            place = 1 + max((c.place for c in view.columns.values()), default=-1)
-            column = Column(place, field, None, None, None, False, 0, None, False)
+            column = Column(self.places(name), field, None, None, None, False, 0, None, False)
         if hint is not None and column.kind is None:
             column = replace(column, kind=hint, hint=True)
         if fork_kind is not None:
