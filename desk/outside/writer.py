@@ -5,6 +5,7 @@ work at all (no key, no program) is a WriterError when the writer is made.
 """
 
 import asyncio
+import contextlib
 import shutil
 from dataclasses import dataclass
 from typing import Protocol
@@ -108,7 +109,7 @@ def _ask_program(program: str) -> _Ask:
             if (
                 process.returncode is None
             ):  # the deadline cancelled us: a program nobody waits for would linger
-                process.kill()
+                _end(process.pid)
                 await process.wait()
         if process.returncode:
             raise WriterError(
@@ -117,6 +118,20 @@ def _ask_program(program: str) -> _Ask:
         return out.decode(errors="replace")
 
     return ask
+
+
+def _end(pid: int) -> None:
+    """SIGKILL a program and what it started: what is left would hold its output open, and us with it."""
+    import psutil  # only for whoever has a slow program
+
+    try:
+        program = psutil.Process(pid)
+        family = [program, *program.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _ask_api(settings: Settings) -> _Ask:

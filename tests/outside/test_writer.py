@@ -3,6 +3,7 @@
 The real anthropic client talks to a server on this machine; `claude` is a stand-in program on PATH.
 """
 
+import asyncio
 import json
 import os
 import stat
@@ -13,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from desk.outside.writer import Text, Writer, WriterError, make_writer
@@ -63,6 +65,17 @@ async def test_a_slow_program_falls_back_and_is_ended(claude: Callable[..., Writ
     assert text == Text(TEMPLATE, "template", "claude took longer than 0.5 s")
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+async def test_a_slow_programs_own_children_do_not_hold_the_reply_up(
+    claude: Callable[..., Writer], tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    writer = claude(f"sleep 600 & echo $! > {pid}; wait", timeout=0.5)
+    text = await asyncio.wait_for(writer.write(FACTS, TEMPLATE), 30)
+    assert text.trouble == "claude took longer than 0.5 s"
+    child = int(pid.read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
 async def test_a_silent_program_falls_back(claude: Callable[..., Writer]) -> None:
