@@ -55,7 +55,7 @@ def _text(name: str, text: str) -> str:
 
 
 def _path(name: str, text: str) -> Path:
-    return Path(text)
+    return Path(text).expanduser() if text.startswith("~/") else Path(text)
 
 
 def _setting(variable: str, default: Any, parse: Any, doc: str, secret: bool = False) -> Any:

@@ -69,3 +69,8 @@ def test_settings_survive_the_trip_to_another_process() -> None:
 
 def test_secrets_are_not_shown() -> None:
     assert "hunter2" not in repr(Settings().having(api_key="hunter2", connection="iggy:hunter2@h:1"))
+
+
+def test_a_data_folder_may_begin_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings.from_env({"DESK_DATA": "~/desks"}).data == tmp_path / "desks"

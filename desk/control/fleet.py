@@ -75,7 +75,7 @@ async def start(
     except (SettingsError, WriterError) as error:
         raise DeskError(str(error)) from None
     _check_vans(vans)
-    folder = (told.data / name).absolute()
+    folder = folders.place(told.data, name)
     if resume:
         noted = folders.noted(folder)
         new = {"day": day, "vans": vans, "orders": orders}

@@ -22,7 +22,9 @@ def reset(names: list[str]) -> int:
     """Delete the folders of these desks. Returns the exit code: 1 when one is in use."""
     try:
         data = Settings.from_env().data
-        known = sorted(entry.name for entry in data.iterdir() if entry.is_dir()) if data.is_dir() else []
+        known = (
+            sorted(entry.name for entry in data.iterdir() if folders.is_desk(entry)) if data.is_dir() else []
+        )
         for name in names:
             if name not in known:
                 raise DeskError(
@@ -34,5 +36,8 @@ def reset(names: list[str]) -> int:
             print(f"deleted {data / name}")
     except (SettingsError, DeskError) as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(folders.unusable(data, error), file=sys.stderr)
         return 1
     return 0
