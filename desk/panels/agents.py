@@ -40,7 +40,6 @@ class AgentsPanel(Panel):
         self._desk = desk
         self._cards: dict[str, AgentCard] = {}
         self._row = row([])
-        self._chaos = False
         self._monkey = button("Start chaos", tooltip="Kill a random agent every few seconds", width="120px")
         self._monkey_says = Line()
         super().__init__("Agents", [self._row, row([self._monkey, self._monkey_says])])
@@ -50,7 +49,8 @@ class AgentsPanel(Panel):
             self.show(state)
 
     def show(self, state: ProcessState) -> None:
-        """Bring one process's card up to date."""
+        """Bring one process's card up to date, and the monkey's switch."""
+        self._show_monkey()
         if state.name == STACK:
             return
         if state.name not in self._cards:
@@ -59,10 +59,14 @@ class AgentsPanel(Panel):
         self._cards[state.name].show(state)
 
     async def _switch_chaos(self) -> None:
-        await self._desk.chaos(not self._chaos)
-        self._chaos = not self._chaos
-        self._monkey.description = "Stop chaos" if self._chaos else "Start chaos"
-        says = "the chaos monkey kills a random agent every few seconds" if self._chaos else ""
+        await self._desk.chaos(not self._desk.supervisor.monkey)
+
+    def _show_monkey(self) -> None:
+        loose = self._desk.supervisor.monkey
+        label = "Stop chaos" if loose else "Start chaos"
+        if self._monkey.description != label:
+            self._monkey.description = label
+        says = "the chaos monkey kills a random agent every few seconds" if loose else ""
         self._monkey_says.say(f'<span class="desk-soft">{says}</span>')
 
     def __repr__(self) -> str:

@@ -42,6 +42,8 @@ class Supervisor:
         self.connection = ""
         """Where the stack is: user:password@host:port."""
         self.states: dict[str, ProcessState] = {}
+        self.monkey = False
+        """Whether the chaos monkey is loose, whoever let it."""
         self._process = process
         self._specs = tuple(specs)
         self._listeners: list[Callable[[ProcessState], None]] = []
@@ -90,8 +92,14 @@ class Supervisor:
         """The supervisor's own process."""
         return self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, and everything below it."""
+        return self._gone
+
     def listen(self, callback: Callable[[ProcessState], None]) -> Callable[[], None]:
-        """Call `callback` on the loop with every change. Returns what ends that."""
+        """Call `callback` on the loop with every change of a process, and with all of them when the monkey comes or
+        goes. Returns what ends that."""
         self._listeners.append(callback)
 
         def remove() -> None:
@@ -130,6 +138,9 @@ class Supervisor:
         Without names it may take any process but the stack. The same seed plans the same kills.
         """
         await self._ask("chaos", on=on, every=every, seed=seed, names=list(names) if names else None)
+        self.monkey = bool(on)
+        for state in list(self.states.values()):
+            self._tell(state)
 
     async def stop(self) -> None:
         """End every process, the stack and the supervisor. Stopping again does nothing."""
@@ -164,7 +175,7 @@ class Supervisor:
                     answer.set_exception(SupervisorError(said["error"]))
                 else:
                     answer.set_result(said["ok"])
-        self._gone = True
+        self._gone, self.monkey = True, False
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(SupervisorError("The supervisor has ended: start the desk again."))

@@ -13,6 +13,7 @@ class Supervisor:
 
     def __init__(self) -> None:
         self.states: dict[str, ProcessState] = {}
+        self.monkey = False
         self._listeners: list[Callable[[ProcessState], None]] = []
 
     def listen(self, callback: Callable[[ProcessState], None]) -> Callable[[], None]:
@@ -61,7 +62,11 @@ class StandIn:
         return self._note("kill", name, by)
 
     async def chaos(self, on: bool) -> int:
-        return self._note("chaos", on)
+        self._note("chaos", on)
+        self.supervisor.monkey = on
+        for name in list(self.supervisor.states):
+            self.supervisor.tell(name, self.supervisor.states[name].pid)
+        return 0
 
     async def open_ticket(self, scenario: str) -> int:
         return self._note("open", scenario)

@@ -79,6 +79,16 @@ async def test_the_monkey_is_let_loose_and_caught_by_one_button(desk):
     assert len(buttons(panel, "Stop chaos")) == 1
 
 
+async def test_a_monkey_let_loose_by_code_can_be_caught_by_the_button(desk):
+    panel = panels.agents(desk)
+    await desk.chaos(True)
+    assert len(buttons(panel, "Stop chaos")) == 1
+    buttons(panel, "Stop chaos")[0].click()
+    await settle()
+    assert desk.done == [("chaos", True), ("chaos", False)]
+    assert len(buttons(panel, "Start chaos")) == 1
+
+
 async def test_what_went_wrong_is_one_sentence_in_the_panel(desk):
     panel = panels.agents(desk)
     desk.trouble = DeskError("The supervisor has ended: start the desk again.")
