@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from desk.analysis.sheet import Sheet
+from desk.control.errors import awaited
 from desk.control.support import SupportDesk
 
 COLUMNS = {
@@ -28,7 +29,10 @@ def counts(
 
     `raw` adds how often questions and replies were written, repeats included.
     """
-    rows = {label: [support.counts(one) for one in _tickets(of)] for label, of in _labelled(tickets).items()}
+    rows = {
+        label: [support.counts(one) for one in _tickets(of)]
+        for label, of in _labelled(awaited(tickets)).items()
+    }
     columns = {**COLUMNS, **RAW} if raw else COLUMNS
     table = pd.DataFrame(
         [[sum(getattr(c, field) for c in counted) for field in columns] for counted in rows.values()],
@@ -47,4 +51,4 @@ def _labelled(
 
 
 def _tickets(of: str | Iterable[str]) -> list[str]:
-    return [of] if isinstance(of, str) else list(of)
+    return [of] if isinstance(awaited(of), str) else list(of)

@@ -23,6 +23,18 @@ class Event(dict[str, Any]):
     __str__ = __repr__
 
 
+def _event(message: ls.Message) -> Event | None:
+    """What a process of the desk wrote; None for anything else that somebody put on the topic."""
+    try:
+        record = message.json()
+    except ValueError:
+        return None
+    whole = isinstance(record, dict) and all(
+        field in record for field in ("id", "at", "kind", "agent", "pid")
+    )
+    return Event(record) if whole else None
+
+
 def sentence(event: dict[str, Any]) -> str:
     """ "resolver, t-1: holding 8 s at the policy step: kill it now"."""
     words = _PID.sub("", event.get("text") or event["kind"].replace("_", " "))
@@ -110,7 +122,7 @@ class EventLog:
             await asyncio.sleep(_BETWEEN)
 
     def _take(self, messages: Iterable[ls.Message]) -> None:
-        new = [Event(message.json()) for message in messages]
+        new = [event for message in messages if (event := _event(message))]
         if not new:
             return
         self.rows.extend(new)

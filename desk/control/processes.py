@@ -1,6 +1,7 @@
 """The processes of a support desk, as a person has them: kill, restart, other switches, other code, chaos."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
 from desk.support.agent import EVENTS, LANE
 
 AGENTS = ("triage", "resolver", "billing")
+BANKS = ("forgetful", "keyed")
+ANSWER = 30.0
+"""Seconds to wait for the stack to take something; a stack that was killed is back in two."""
 
 
 class Processes:
@@ -116,8 +120,8 @@ class Processes:
 
     async def use_bank(self, kind: str) -> None:
         """ "forgetful": a bank that pays whenever it is asked; "keyed": one that pays once for each key."""
-        if kind not in ("forgetful", "keyed"):
-            raise DeskError(f"There is no {kind!r} bank: choose forgetful or keyed.")
+        if kind not in BANKS:
+            raise DeskError(f"There is no {kind!r} bank: choose {' or '.join(BANKS)}.")
         await self.restart("billing", bank="forgetful" if kind == "forgetful" else "")
 
     async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
@@ -134,6 +138,17 @@ class Processes:
         if what is None or not self._running:
             raise DeskError("This desk has stopped: start another.")
         return what
+
+    async def _from_stack(self, work: Awaitable[Any]) -> Any:
+        """What the stack answers. Raises DeskError when it refuses, or cannot be reached for ANSWER seconds."""
+        ended = self.supervisor.ended
+        try:
+            return await asyncio.wait_for(work, 1.0 if ended else ANSWER)
+        except (TimeoutError, ls.LaserError) as error:
+            if ended:
+                raise DeskError("The supervisor has ended: start the desk again.") from None
+            why = "did not answer in time" if isinstance(error, TimeoutError) else f"refused: {error}"
+            raise DeskError(f"The stack {why}; what was asked may still have reached it.") from None
 
     def _specs(self, switches: Mapping[str, Mapping[str, str]]) -> Sequence[Spec]:
         return [self._spec(name, module, switches.get(name, {})) for name, module in self._modules.items()]

@@ -11,10 +11,10 @@ from typing import Any
 import laser_sdk as ls
 
 from desk.control import folder as folders
-from desk.control.errors import DeskError
+from desk.control.errors import DeskError, awaited
 from desk.control.events import Event, EventLog, matches
 from desk.control.lane import Lane, Offset, Ticket
-from desk.control.processes import AGENTS, Processes
+from desk.control.processes import AGENTS, BANKS, Processes
 from desk.control.questions import Counts, Question, asked, count, waiting
 from desk.outside.bank import Bank
 from desk.outside.writer import WriterError, make_writer
@@ -28,7 +28,7 @@ from desk.support.tickets import SCENARIOS, TicketError, message
 
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
 PATIENCE = 10.0
-"""Seconds to wait for a stack to answer."""
+"""Seconds to wait for a stack to answer at the start."""
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
 
@@ -51,7 +51,9 @@ async def start(
         make_writer(told)
     except (SettingsError, WriterError) as error:
         raise DeskError(str(error)) from None
-    folder = (told.data / name).absolute()
+    if bank not in ("", *BANKS):
+        raise DeskError(f"There is no {bank!r} bank: choose {' or '.join(BANKS)}.")
+    folder = folders.place(told.data, name)
     if resume:
         stream = folders.noted(folder)["stream"]
     else:
@@ -90,34 +92,42 @@ class SupportDesk(Processes):
         """
         if not isinstance(customer, str | None):
             raise DeskError(f"A customer is an id such as c-17, not {customer!r}.")
-        counters = self.laser.kv("counters")
+        ticket = await self._from_stack(self._new(self.laser.kv("counters"), scenario_or_text, customer))
+        await self._from_stack(self._begin(ticket))
+        return ticket
+
+    async def _new(self, counters: ls.Kv, scenario_or_text: str, customer: str | None) -> Ticket:
+        """A ticket that has its number and that nobody has heard of."""
         known = isinstance(scenario_or_text, str) and scenario_or_text in SCENARIOS
         opened = await _next(counters, f"opened:{scenario_or_text}") if known else 1
         try:
             text, scenario_customer, scenario = message(scenario_or_text, opened - 1, world.load())
         except TicketError as error:
             raise DeskError(str(error)) from None
-        ticket = Ticket(
+        return Ticket(
             f"t-{await _next(counters, 'ticket')}",
             scenario.name if scenario else "",
             text,
             scenario_customer if customer is None else customer,
         )
+
+    async def _begin(self, ticket: Ticket) -> None:
         await self.lane.begin(ticket)
-        for _ in range(2 if scenario and scenario.twice else 1):
+        twice = ticket.scenario and SCENARIOS[ticket.scenario].twice
+        for _ in range(2 if twice else 1):
             await self.lane.send(ticket)
-        return ticket
 
     async def give(self, agent: str, operation: str, body: Mapping[str, Any]) -> Ticket:
         """Give an agent a job that is no ticket: one command, in a session of its own. Returns the job, "job-1"."""
-        job = Ticket(f"job-{await _next(self.laser.kv('counters'), 'job')}")
-        await self.lane.begin(job)
-        await self.lane.give(job, agent, operation, body)
+        number = await self._from_stack(_next(self.laser.kv("counters"), "job"))
+        job = Ticket(f"job-{number}")
+        await self._from_stack(self.lane.begin(job))
+        await self._from_stack(self.lane.give(job, agent, operation, body))
         return job
 
     async def send(self, ticket: Ticket) -> None:
         """Send a ticket to triage again: the same ticket twice."""
-        await self.lane.send(ticket)
+        await self._from_stack(self.lane.send(awaited(ticket)))
 
     async def until(self, ticket: str, *kinds: str, timeout: float = 30.0) -> Event:
         """The first event of this ticket that is of one of these kinds, such as "holding" or "ledger:done".
@@ -128,16 +138,20 @@ class SupportDesk(Processes):
         def wanted(event: Event) -> bool:
             return event.get("ticket") == ticket and any(matches(event, kind) for kind in kinds)
 
+        awaited(ticket)
+        if not kinds:
+            raise DeskError("Say what to wait for, such as asked or closed.")
         self._while_running(self._log)
         return await self.log.wait(wanted, timeout, lambda: self._missing(ticket, kinds, timeout))
 
     def events(self, ticket: str | None = None) -> list[Event]:
         """What the log holds so far, repeats included; of one ticket, or of everything."""
+        awaited(ticket)
         return [event for event in self.log.rows if ticket is None or event.get("ticket") == ticket]
 
     def counts(self, ticket: str) -> Counts:
         """What happened to a ticket, counted raw from the log and the bank's books."""
-        return count(str(ticket), self.log.rows, self.bank.payments(), self.bank.asked())
+        return count(str(awaited(ticket)), self.log.rows, self.bank.payments(), self.bank.asked())
 
     def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
         """Call back with new events as they come; returns what ends that."""
@@ -158,12 +172,13 @@ class SupportDesk(Processes):
         await self._answer(ticket, False, by)
 
     async def _answer(self, ticket: str, ok: bool, by: str) -> None:
+        awaited(ticket)
         open_ones = [question for question in self.waiting() if question.ticket == ticket]
         questions = open_ones or [question for question in asked(self.log.rows) if question.ticket == ticket]
         if not questions:
             raise DeskError(f"{ticket} asks nothing: only a refund that is due is put to a person.")
         for question in questions:
-            await self.lane.answer(question, ok, by)
+            await self._from_stack(self.lane.answer(question, ok, by))
 
     # -- whole tickets
 
@@ -177,18 +192,23 @@ class SupportDesk(Processes):
     ) -> Ticket:
         """Open a ticket, kill `kill` when the ticket reaches the event `at`, answer what is asked, wait for the end.
 
-        at: an event kind such as "looking_up", "holding", "paid" or "ledger:done"; the process holds still there until
-        it is killed. answer: "approve", "decline", or None to return when a person is asked. Raises DeskError.
+        at: an event kind such as "looking_up", "holding" (the default), "paid" or "ledger:done"; the process holds
+        still there until it is killed. answer: "approve", "decline", or None to return when a person is asked. Raises DeskError.
         """
         if answer not in ("approve", "decline", None):
             raise DeskError(f"A person can approve or decline, not {answer!r}.")
-        prepared = kill and at and not (at == _NATURAL and self.settings.policy_pause >= 0.5)
+        if kill and kill not in self.processes:
+            raise DeskError(f"There is no process named {kill!r}: there is {', '.join(self.processes)}.")
+        if at and not kill:
+            raise DeskError(f"Nobody dies at {at!r}: say who, as in kill='resolver'.")
+        at = at or _NATURAL
+        natural = at == _NATURAL and self.settings.policy_pause >= 0.5
+        prepared = kill if not natural else None
+        ticket = await self._from_stack(self._new(self.laser.kv("counters"), scenario, None))
         if prepared:
-            await self.restart(kill, die_at=at)
-        ticket = await self.open_ticket(scenario)
-        killing = (
-            asyncio.ensure_future(self._kill_at(ticket, kill, at or _NATURAL, timeout)) if kill else None
-        )
+            await self.restart(prepared, die_at=at, die_for=ticket)
+        await self._from_stack(self._begin(ticket))
+        killing = asyncio.ensure_future(self._kill_at(ticket, kill, at, timeout)) if kill else None
         try:
             await self.see_through(ticket, answer, timeout)
             if killing:
@@ -197,7 +217,7 @@ class SupportDesk(Processes):
             if killing:
                 killing.cancel()
             if prepared:
-                await self.restart(kill, die_at="")
+                await self.restart(prepared, die_at="", die_for="")
         return ticket
 
     async def run_many(
@@ -224,7 +244,7 @@ class SupportDesk(Processes):
 
     async def group(self, name: str) -> list[Offset]:
         """Where an agent's group stands, partition by partition: what is stored is acknowledged."""
-        return await self.lane.offsets(name)
+        return await self._from_stack(self.lane.offsets(name))
 
     async def stop(self) -> None:
         """End every process of the desk. The folder keeps everything, and what was read can still be looked at."""
@@ -232,8 +252,8 @@ class SupportDesk(Processes):
         if self._log:
             await self._log.stop()
         if self._laser:
-            with contextlib.suppress(ls.LaserError):
-                await self._laser.close()
+            with contextlib.suppress(ls.LaserError, TimeoutError):
+                await asyncio.wait_for(self._laser.close(), PATIENCE / 5)
         if self._supervisor:
             await self._supervisor.stop()
 
@@ -281,7 +301,8 @@ class SupportDesk(Processes):
     def _missing(self, ticket: str, kinds: Sequence[str], timeout: float) -> str:
         own = self.events(ticket)
         last = f"the last was {own[-1]!r}" if own else "it has no event at all"
-        return f"{ticket} did not reach {' or '.join(kinds)} within {timeout:g} s: {last}."
+        ended = " The supervisor has ended: start the desk again." if self.supervisor.ended else ""
+        return f"{ticket} did not reach {' or '.join(kinds)} within {timeout:g} s: {last}.{ended}"
 
 
 async def _next(kv: ls.Kv, key: str) -> int:

@@ -19,6 +19,7 @@ from desk.analysis.recovery import recovery_chart
 from desk.analysis.rounds import beside, drops, rounds
 from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
+from desk.control.errors import awaited
 from desk.control.fleet import FleetDesk
 from desk.course.examining import exam
 from desk.course.exercises import check
@@ -72,7 +73,8 @@ install(get_ipython())  # a lesson has %%agent from its first cell on
 
 def timeline(desk: Any, of: str) -> Timeline:
     """What happened to a ticket or an exception, from the log alone. Shown as a table; `.plot()` draws it."""
-    return story(desk.events(), of) if isinstance(desk, FleetDesk) else Timeline.of(desk.events(), of)
+    events = awaited(desk).events()
+    return story(events, of) if isinstance(desk, FleetDesk) else Timeline.of(events, awaited(of))
 
 
 def most_hit(desk: Any, tickets: Sequence[str]) -> str:

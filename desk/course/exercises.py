@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from desk.control.errors import DeskError
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -15,7 +17,7 @@ class Exercise:
     hint: str
 
 
-class CheckError(LookupError):
+class CheckError(DeskError):
     """There is no such exercise. Its text says which there are."""
 
 

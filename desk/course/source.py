@@ -9,6 +9,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from desk.control.errors import DeskError
+
 _COLOURS = {
     "k": ("keyword", "#008000"),
     "ow": ("keyword", "#008000"),
@@ -30,7 +32,7 @@ _CSS += (
 )
 
 
-class ShowError(LookupError):
+class ShowError(DeskError):
     """There is nothing to show under that name. Its text says what there is."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 
 from desk import control
+from desk.control.folder import unusable
 from desk.settings import Settings, SettingsError
 
 _OURS = re.compile(r"(?:support|fleet)-(\d+)(?:-\d+)?")
@@ -27,8 +28,11 @@ async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
             data = Settings.from_env().having(**{k: v for k, v in settings.items() if k == "data"}).data
         except SettingsError as error:
             raise control.DeskError(str(error)) from None
-        sweep(data)
-        settings["name"] = free_name(data, desk)
+        try:
+            sweep(data)
+            settings["name"] = free_name(data, desk)
+        except OSError as error:
+            raise unusable(data, error) from None
     return await control.start(desk, resume=resume, on_line=_say, **settings)
 
 

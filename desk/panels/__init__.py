@@ -3,6 +3,7 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from desk.control.errors import awaited
 from desk.control.fleet import FleetDesk
 from desk.panels.agents import AgentsPanel
 from desk.panels.desk_work import ApprovalsPanel, ParkedPanel
@@ -80,7 +81,7 @@ def control_room(fleet: FleetDesk) -> Any:
 
 
 def _panel(desk: Any, kind: type) -> Any:
-    made = _shown.setdefault(desk, {})
+    made = _shown.setdefault(awaited(desk), {})
     if kind not in made:
         made[kind] = kind(desk)
     return made[kind]

@@ -17,7 +17,8 @@ class StackUnreachable(ConnectionError):
 
 def address(connection: str) -> str:
     """The host:port of a connection string, safe to show."""
-    return connection.rpartition("@")[2].partition("?")[0]
+    _, at, where = connection.rpartition("@")
+    return where.partition("?")[0] if at else "an unknown address"
 
 
 async def connect(connection: str, stream: str | None = None, *, timeout: float = 10.0) -> ls.Laser:

@@ -136,9 +136,11 @@ class Desk:
     async def _dies_at(self, kind: str, place: str) -> bool:
         """Whether the switch `die_at` names this event: after writing it the process holds still to be killed.
 
-        Once per ticket, and noted before the event is written: the kill comes as soon as somebody reads it.
+        Only for the ticket `die_for` names, if it is set: another may come first, redelivered. Once per ticket, and
+        noted before the event is written: the kill comes as soon as somebody reads it.
         """
-        if self.me.switches.get("die_at") not in (kind, place):
+        switches = self.me.switches
+        if switches.get("die_at") not in (kind, place) or switches.get("die_for", self.ticket) != self.ticket:
             return False
         return await first(self._breaks, f"{self.ticket}:{place}", self.me.pid) == self.me.pid
 

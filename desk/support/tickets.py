@@ -3,12 +3,15 @@
 A key is `ticket:handoff`, never a clock, a process or the ticket alone: "t-1:resolve-1", "t-1:resolve-1:refund".
 """
 
+import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desk.support.world import World
 
-SPARE_ORDERS = tuple(str(number) for number in range(1101, 1141))
+SPARE_ORDERS = tuple(str(number) for number in range(1101, 1301))
+"""Each charged twice. A charge is refunded once, so every opening takes another; five are for tickets sent twice."""
 
 
 class TicketError(ValueError):
@@ -34,7 +37,7 @@ class Scenario:
 SCENARIOS: Mapping[str, Scenario] = {
     s.name: s
     for s in (
-        Scenario("duplicate", "Order {order} was charged twice, please refund one", "c-17", "refunded", ("1042", *SPARE_ORDERS[:35])),
+        Scenario("duplicate", "Order {order} was charged twice, please refund one", "c-17", "refunded", ("1042", *SPARE_ORDERS[:35], *SPARE_ORDERS[40:])),
         Scenario("not_due", "Order 1044 was charged twice, please refund one.", "c-5", "refused"),
         Scenario("late", "I was charged twice for order 1045. Please refund one charge.", "c-8", "refused"),
         Scenario("above_limit", "Order 1046 was charged twice. I want my money back.", "c-11", "manager"),
@@ -54,7 +57,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         Scenario("german", "Guten Tag, meine Bestellung wurde zweimal abgebucht, bitte um Hilfe.", "c-10", "unclear"),
         Scenario("sql", "Please refund order 1042'; DROP TABLE orders;-- it was charged twice", "c-13", "refused"),
         Scenario("twice", "Order {order} was charged twice, please refund one", "c-17", "refunded",
-                 SPARE_ORDERS[35:], twice=True),
+                 SPARE_ORDERS[35:40], twice=True),
     )
 }  # fmt: skip
 
@@ -63,7 +66,7 @@ def message(scenario_or_text: str, opened: int, world: World) -> tuple[str, str,
     """(text, customer id, scenario) for a scenario's name or a customer's own words.
 
     opened: how often this scenario was opened before, so that each opening is about another order.
-    Raises TicketError for something that is not text.
+    Raises TicketError for something that is not text, or a word that is nearly a scenario's name.
     """
     if not isinstance(scenario_or_text, str):
         raise TicketError(
@@ -72,8 +75,22 @@ def message(scenario_or_text: str, opened: int, world: World) -> tuple[str, str,
         )
     scenario = SCENARIOS.get(scenario_or_text)
     if scenario is None:
+        meant = _meant(scenario_or_text)
+        if meant:
+            raise TicketError(
+                f"There is no scenario {scenario_or_text!r}: did you mean {meant}? "
+                "A customer's own words are more than one."
+            )
         return scenario_or_text, "", None
     if not scenario.orders:
         return scenario.text, scenario.customer, scenario
     order = scenario.orders[opened % len(scenario.orders)]
     return scenario.text.format(order=order), world.orders[order]["customer"], scenario
+
+
+def _meant(text: str) -> str:
+    """The scenario a single word was probably meant to name, or ""."""
+    if not re.fullmatch(r"[\w-]{3,20}", text):
+        return ""
+    near = difflib.get_close_matches(text.lower().replace("-", "_"), SCENARIOS, 1, 0.8)
+    return near[0] if near else ""

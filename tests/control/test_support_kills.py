@@ -93,6 +93,21 @@ async def test_the_baseline_starts_over(support: SupportDesk) -> None:
     assert (asked.looked_up, asked.held, asked.asked_raw) == (2, 2, 2)
 
 
+async def test_the_place_to_die_is_for_the_ticket_that_was_opened(support: SupportDesk) -> None:
+    before = await support.run("duplicate", answer=None)
+    await support.restart("billing", die_at="paid")  # holds still there, as one that is about to be killed
+    await support.approve(before)
+    await support.until(before, "paid")
+    try:  # the one before is redelivered, and passes the place where the new one is to die
+        ticket = await support.run("duplicate", kill="billing", at="reply")
+        await support.until(before, "closed")
+        assert await support.laser.kv("breaks").get(f"{ticket}:reply")
+        assert await support.laser.kv("breaks").get(f"{before}:reply") is None
+        assert (support.counts(ticket).paid, support.counts(before).paid) == (1, 1)
+    finally:
+        await support.restart("billing", die_at="")
+
+
 async def test_the_baseline_of_billing_pays_twice_at_a_forgetful_bank(support: SupportDesk) -> None:
     await support.restart("billing", baseline="1", bank="forgetful")
     counts = support.counts(await support.run("duplicate", kill="billing", at="reply"))

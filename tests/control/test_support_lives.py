@@ -54,6 +54,10 @@ async def test_started_again_it_is_fresh_and_only_one_may_own_the_folder(tmp_pat
         ({"llm": "api"}, "needs ANTHROPIC_API_KEY"),
         ({"resume": True}, "There is no desk in .* to resume"),
         ({"connection": "iggy:iggy@127.0.0.1:1"}, "127.0.0.1:1"),
+        ({"connection": "iggy:secret"}, "missing credentials"),
+        ({"bank": "piggy"}, "There is no 'piggy' bank: choose forgetful or keyed"),
+        ({"name": ".."}, "has a plain name"),
+        ({"data": "/dev/null/desks"}, "cannot be used: Not a directory"),
     ],
 )
 async def test_what_cannot_start_says_why(
@@ -62,8 +66,8 @@ async def test_what_cannot_start_says_why(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setattr("desk.control.support.PATIENCE", 0.5)
     with pytest.raises(DeskError, match=sentence) as said:
-        await start("support", data=tmp_path, **told)
-    assert "\n" not in str(said.value)
+        await start("support", **{"data": tmp_path, **told})
+    assert "\n" not in str(said.value) and "secret" not in str(said.value)
 
 
 async def test_there_is_a_support_desk_and_a_fleet() -> None:

@@ -29,8 +29,8 @@ def test_the_duplicate_scenario_is_the_article() -> None:
 
 
 def test_each_opening_of_duplicate_is_about_another_order() -> None:
-    texts = {message("duplicate", opened, WORLD)[0] for opened in range(35)}
-    assert len(texts) == 35
+    texts = {message("duplicate", opened, WORLD)[0] for opened in range(150)}
+    assert len(texts) == 150
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
@@ -51,6 +51,17 @@ def test_reading_and_policy_lead_where_the_scenario_says(scenario: Scenario) -> 
 
 def test_a_customers_own_words_are_taken_as_they_are() -> None:
     assert message("Where is order 1051?", 0, WORLD) == ("Where is order 1051?", "", None)
+
+
+@pytest.mark.parametrize("slip", ["duplicat", "Duplicate", "two-issues", "dupplicate", "questions"])
+def test_a_slip_in_a_scenarios_name_is_not_a_customers_letter(slip: str) -> None:
+    with pytest.raises(TicketError, match=f"There is no scenario '{slip}': did you mean "):
+        message(slip, 0, WORLD)
+
+
+@pytest.mark.parametrize("word", ["help", "refund", "Hallo", "1042", "xyzzy"])
+def test_one_word_may_be_all_a_customer_writes(word: str) -> None:
+    assert message(word, 0, WORLD)[0] == word
 
 
 def test_what_is_not_text_is_refused_in_a_sentence() -> None:

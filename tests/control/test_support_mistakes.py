@@ -1,0 +1,103 @@
+"""What a person can do wrong at a running desk: one sentence each, and the desk goes on."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from desk.analysis.counting import counts
+from desk.analysis.turns import turns
+from desk.control import DeskError, start
+from desk.control.support import SupportDesk
+from desk.course import timeline
+from desk.support.agent import EVENTS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.mark.parametrize(
+    ("work", "sentence"),
+    [
+        (lambda s: s.run("duplicat"), "no scenario 'duplicat': did you mean duplicate"),
+        (lambda s: s.run("duplicate", kill="resolvr", at="holding"), "no process named 'resolvr'"),
+        (lambda s: s.run("duplicate", at="holding"), "Nobody dies at 'holding'"),
+        (lambda s: s.until("t-1"), "Say what to wait for"),
+    ],
+)
+async def test_a_slip_is_told_before_anything_is_opened(
+    support: SupportDesk, work: object, sentence: str
+) -> None:
+    before = {event.get("ticket") for event in support.events()}
+    with pytest.raises(DeskError, match=sentence):
+        await work(support)
+    assert {event.get("ticket") for event in support.events()} == before
+
+
+async def test_a_ticket_nobody_awaited_is_told_as_that(support: SupportDesk) -> None:
+    forgotten = support.open_ticket("duplicate")
+    for use in (support.events, support.counts, lambda t: timeline(support, t), lambda t: counts(support, t)):
+        with pytest.raises(DeskError, match="write await before what makes it, as in await open_ticket"):
+            use(forgotten)
+    for wait in (support.approve, lambda t: support.until(t, "closed"), lambda t: turns(support, t)):
+        with pytest.raises(DeskError, match="write await before"):
+            await wait(forgotten)
+    forgotten.close()
+
+
+async def test_who_is_killed_without_a_place_is_killed_in_the_hold(support: SupportDesk) -> None:
+    ticket = await support.run("duplicate", kill="resolver")
+    kinds = [event["kind"] for event in support.events(ticket)]
+    assert kinds.index("holding") < kinds.index("replay") < kinds.index("closed")
+
+
+async def test_strange_records_on_the_events_topic_are_passed_over(support: SupportDesk) -> None:
+    topic = support.laser.topic(EVENTS)
+    for strange in (b"hello", b"\xff", b"[1]", b'{"kind": "asked"}', b"null"):
+        await topic.publish().raw_bytes(strange, "json").send()
+    ticket = await support.run("question")
+    assert (await support.until(ticket, "closed"))["kind"] == "closed"
+
+
+async def test_whether_the_monkey_is_loose_is_known_to_whoever_listens(support: SupportDesk) -> None:
+    heard: list[bool] = []
+    remove = support.supervisor.listen(lambda _state: heard.append(support.supervisor.monkey))
+    await support.chaos(True, every=60)
+    assert heard[-1] is True
+    await support.chaos(False)
+    assert heard[-1] is False
+    remove()
+
+
+async def test_after_the_supervisor_was_killed_everything_says_so(tmp_path: Path) -> None:
+    support = await start("support", data=tmp_path)
+    try:
+        ticket = await support.run("duplicate", answer=None)
+        os.kill(support.supervisor.pid, signal.SIGKILL)
+        while not support.supervisor.ended:  # noqa: ASYNC110 (its pipe ends: there is no event of ours)
+            await asyncio.sleep(0.01)
+        for work in (
+            support.open_ticket("question"),
+            support.approve(ticket),
+            support.group("resolver"),
+            support.kill("resolver"),
+            support.until(ticket, "closed", timeout=0.1),
+        ):
+            with pytest.raises(DeskError, match="The supervisor has ended: start the desk again"):
+                await work
+    finally:
+        await support.stop()
+
+
+async def test_a_stack_that_does_not_answer_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desk.control.processes.ANSWER", 0.5)
+    support = await start("support", data=tmp_path)
+    try:
+        os.kill(support.processes["stack"].pid, signal.SIGSTOP)
+        with pytest.raises(DeskError, match="The stack did not answer in time"):
+            await support.open_ticket("question")
+    finally:
+        await support.stop()
