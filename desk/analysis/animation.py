@@ -14,24 +14,26 @@ from desk.analysis.palette import colour_of_van
 from desk.analysis.whereabouts import STOPS, ground, map_size, mark_stops, mark_van, trail
 from desk.delivery.clock import time_of_day
 
-_SECONDS_A_FRAME = 0.12
-_LAST = 2.0  # seconds the last frame stays
+_MINUTES_A_PICTURE = 2
+_SECONDS_A_PICTURE = 0.2
+_LAST = 2.0  # seconds the last picture stays
 _DOTS_PER_INCH = 76
 _COLOURS = 64
 
 
 def save(frames: Sequence[Frame], path: Path) -> None:
-    """Write the GIF; one picture a demo minute. Nothing is written for no frames."""
+    """Write the GIF; a picture every two demo minutes. Nothing is written for no frames."""
     if not frames:
         return
+    shown_at = sorted({*range(0, len(frames), _MINUTES_A_PICTURE), len(frames) - 1})
     # The last frame has every colour there is. With one palette for all, a picture stores only what has changed.
-    palette = next(_pictures(frames, len(frames) - 1)).quantize(_COLOURS, dither=Image.Dither.NONE)
-    pictures = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in _pictures(frames)]
-    shown = [int(_SECONDS_A_FRAME * 1000)] * (len(pictures) - 1) + [int(_LAST * 1000)]
+    palette = next(_pictures(frames, shown_at[-1:])).quantize(_COLOURS, dither=Image.Dither.NONE)
+    pictures = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in _pictures(frames, shown_at)]
+    shown = [int(_SECONDS_A_PICTURE * 1000)] * (len(pictures) - 1) + [int(_LAST * 1000)]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=shown, loop=0, optimize=False)
 
 
-def _pictures(frames: Sequence[Frame], first: int = 0) -> Iterator[Image.Image]:
+def _pictures(frames: Sequence[Frame], shown_at: Sequence[int]) -> Iterator[Image.Image]:
     figure = Figure(figsize=map_size(), dpi=_DOTS_PER_INCH, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     with mpl.rc_context({"font.family": "DejaVu Sans"}):
@@ -39,7 +41,8 @@ def _pictures(frames: Sequence[Frame], first: int = 0) -> Iterator[Image.Image]:
         ground(axes)
         canvas.draw()
         empty = canvas.copy_from_bbox(figure.bbox)
-        for number, frame in enumerate(frames[first:], start=first):
+        for number in shown_at:
+            frame = frames[number]
             canvas.restore_region(empty)
             before = set(axes.get_children())
             for van in frame.vans:

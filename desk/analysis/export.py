@@ -18,7 +18,7 @@ WHAT = {
     ".png": "picture",
     ".svg": "the same, to scale up",
     ".csv": "table",
-    ".gif": "animation, a picture a minute",
+    ".gif": "animation, a picture every two minutes",
     ".html": "the day with a slider: open it in a browser, no network needed",
 }
 
