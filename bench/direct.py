@@ -29,7 +29,7 @@ class View:
         views.reload()
         view = views.get(self._name)
         assert view is not None, f"no view {self._name}"
-        snapshot = Snapshot(view, views.seq, time.time_ns() // 1000)
+        snapshot = Snapshot(view, views.seq, time.time_ns() // 1000, exact=True)  # nothing was ever removed
         return compiled(query, snapshot, Page(query["page"]["limit"]))
 
     async def run(self, statement: Statement) -> None:
