@@ -44,7 +44,7 @@ async def own(told: argparse.Namespace) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     live = _tickets if told.desk == SUPPORT else _day
     desk = await _start(told)
-    gone = asyncio.create_task(_gone(desk))
+    gone, alone = asyncio.create_task(_gone(desk)), asyncio.create_task(reader.read())
     try:
         say(up=_pids(desk, told.desk), connection=desk.supervisor.connection)
         desk.supervisor.listen(lambda state: say(up=_pids(desk, told.desk)))
@@ -54,15 +54,15 @@ async def own(told: argparse.Namespace) -> None:
             names = [*(SUPPORT_AGENTS if told.desk == SUPPORT else FLEET), STACK]
             await desk.supervisor.chaos(True, every=told.chaos, seed=told.seed, names=names)
         living = asyncio.create_task(live(desk))
-        await asyncio.wait({living, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({living, gone, alone}, return_when=asyncio.FIRST_COMPLETED)
         if not living.done():
-            raise DeskError(gone.result())
+            raise DeskError(gone.result() if gone.done() else "Nobody owns this owner any more.")
         await living
         if told.chaos:
             await desk.supervisor.chaos(False)
         deaths = {name: state.deaths for name, state in desk.processes.items()}
         say(done=_run(desk, told), deaths=deaths)
-        await reader.read()
+        await alone
     finally:
         gone.cancel()
         await desk.stop()
