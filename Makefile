@@ -4,7 +4,7 @@ BIN := .venv/bin
 NBVAL := -p no:cacheprovider -c /dev/null --rootdir notebooks --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/notebooks/sanitize.cfg --nbval-cell-timeout 60 --durations=0 --durations-min=1
 
-.PHONY: venv lab demo day test lint notebooks bench prove site constraints clean
+.PHONY: venv lab demo day test lint notebooks bench prove site coverage wheelhouse constraints clean
 
 venv: .venv/.installed
 
@@ -26,9 +26,17 @@ lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/codespell
 
 test: lint
 	$(BIN)/python -m pytest
+
+coverage: venv
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m 'not browser' --ignore tests/notebooks
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 notebooks: venv
 	$(BIN)/python -m pytest $(NBVAL) notebooks
@@ -42,9 +50,15 @@ prove: venv
 site: venv
 	$(BIN)/python -m desk.course.site --out site
 
+# Everything make venv installs, as files for a room without a network: see notebooks/README.md.
+wheelhouse: venv
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check -c constraints.txt -w wheelhouse \
+	  '.[test]' hatchling editables
+	rm -f wheelhouse/laser_desk-*.whl
+
 constraints: venv
 	( echo "# Exact versions that make venv installs. Written by make constraints; names no host."; \
 	  $(BIN)/pip freeze --exclude-editable ) > constraints.txt
 
 clean:
-	rm -rf .venv .desk notebooks/.desk .cache site
+	rm -rf .venv .desk notebooks/.desk .cache site wheelhouse

@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 
@@ -73,7 +74,7 @@ def kills(seed: int, number: int, vans: int) -> Iterator[tuple[int, str]]:
         yield place, draw.choice(sorted(fleet.AGENTS))
 
 
-async def day(vans: int = 8, number: int = KILLS, **settings: str) -> int:
+async def day(vans: int = 8, number: int = KILLS, **settings: Any) -> int:
     """Run it. Returns the exit code: 0 only when every check holds."""
     begun = time.monotonic()
     try:

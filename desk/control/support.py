@@ -258,7 +258,7 @@ class SupportDesk(Processes):
             await self._supervisor.stop()
 
     @property
-    def laser(self) -> ls.Laser:
+    def laser(self) -> ls.Laser:  # type: ignore[override]
         """The client this process talks to the stack with."""
         return self._while_running(self._laser)
 
@@ -268,7 +268,7 @@ class SupportDesk(Processes):
         return Lane(self.laser, self.stream)
 
     @property
-    def log(self) -> EventLog:
+    def log(self) -> EventLog:  # type: ignore[override]
         """The events read so far; also of a desk that has stopped."""
         if self._log is None:
             raise DeskError("This desk never came up: start another.")

@@ -60,7 +60,7 @@ def unknown(module: ModuleType, file: str) -> str:
 def used(code: CodeType) -> list[tuple[int, str]]:
     """Every global a function's code reads, with its line, functions inside it included."""
     here = [
-        (instruction.positions.lineno or 0, instruction.argval)
+        ((instruction.positions and instruction.positions.lineno) or 0, instruction.argval)
         for instruction in dis.get_instructions(code)
         if instruction.opname == "LOAD_GLOBAL"
     ]

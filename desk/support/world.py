@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent.parent.parent / "data" / "support"
 class World:
     """orders: number -> record with charges in cents; customers: id -> name and history; knowledge: articles."""
 
-    orders: Mapping[str, Mapping[str, Any]]
+    orders: Mapping[str, dict[str, Any]]
     customers: Mapping[str, Mapping[str, Any]]
     knowledge: tuple[Mapping[str, Any], ...]
     terms: Terms

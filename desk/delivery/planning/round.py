@@ -57,7 +57,8 @@ class Round:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Round":
         """What `to_json` gave, also after a trip through JSON."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+        return cls(**fields)
 
 
 def length(start: str, drops: Iterable[str], metres: Metres) -> float:
