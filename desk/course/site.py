@@ -1,7 +1,8 @@
 """The course as static pages: `python -m desk.course.site --out site`. Opens from disk, asks no network.
 
-The pages show the committed outputs; nothing is run. A panel needs a kernel behind it, so in its place stands what
-its cell printed, or a line that says to run the notebook.
+The pages show the committed outputs; nothing is run. A panel needs a kernel behind it, so in its place stand its
+name, what it said, and that the notebook has to be run to use it. Every picture says in words what draws it and what
+to see in it, for who does not see it.
 """
 
 import argparse
@@ -15,7 +16,10 @@ from nbconvert import HTMLExporter
 
 ROOT = Path(__file__).parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
-PANEL = "<p><em>Here is a panel with buttons. Run the notebook to use it.</em></p>"
+PNG = "image/png"
+IMAGE = '<img alt="{alt}" width="{width}" style="max-width: 100%; height: auto" src="data:image/png;base64,{png}">'
+STYLE = "<style>.desk-source pre { font-family: var(--jp-code-font-family, monospace); }</style></head>"
+PANEL = "<p><em>Here is a panel with buttons: {name}. Run the notebook to use it.</em></p>"
 FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Laser Desk</title><style>
@@ -41,15 +45,28 @@ def title(book: nbformat.NotebookNode) -> str:
     return "Untitled"
 
 
-def without_widgets(book: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook with each widget's output replaced by a sentence; everything else as committed."""
+def to_read(book: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook for who only reads: a sentence for each widget, words for each picture; the rest as committed."""
     for cell in book.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if data.pop(WIDGET, None) is not None:
-                data["text/html"] = PANEL
+                data["text/html"] = PANEL.format(name=html.escape(data.get("text/plain", "a widget")))
+            if PNG in data:  # as HTML, because nbconvert's page has no alternative text of ours
+                size = output.metadata.get(PNG, {})
+                data["text/html"] = IMAGE.format(
+                    alt=html.escape(words(cell.source, data.get("text/plain", ""))),
+                    width=size.get("width", ""),
+                    png="".join(data.pop(PNG).split()),
+                )
     book.metadata.pop("widgets", None)
     return book
+
+
+def words(source: str, caption: str) -> str:
+    """What a picture's alternative text is: the call that drew it, then its caption."""
+    lines = source.strip().splitlines()
+    return f"Picture drawn by {lines[-1].strip()}. {caption}" if lines else caption
 
 
 def exporter() -> HTMLExporter:
@@ -66,8 +83,9 @@ def build(notebooks: Sequence[Path], picture: Path, out: Path) -> None:
     out.mkdir(parents=True)
     entries = []
     for path in notebooks:
-        book = without_widgets(nbformat.read(path, as_version=4))
+        book = to_read(nbformat.read(path, as_version=4))
         page, _ = exporter().from_notebook_node(book, resources={"metadata": {"name": title(book)}})
+        page = page.replace("</head>", STYLE, 1)
         (out / f"{path.stem}.html").write_text(page, encoding="utf-8")
         entries.append(f'<li><a href="{path.stem}.html">{html.escape(title(book))}</a></li>')
     (out / "index.html").write_text(FRAME.format(entries="\n".join(entries)), encoding="utf-8")

@@ -1,5 +1,6 @@
 """The static pages: every notebook, its outputs, nothing from the network, a word where a panel was."""
 
+import html
 import re
 from pathlib import Path
 
@@ -12,11 +13,17 @@ PICTURE = Path(__file__).parents[2] / "docs" / "kill.png"
 
 
 def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> None:
-    widget = {WIDGET: {"model_id": "m", "version_major": 2}, "text/plain": "Agents()"}
+    widget = {WIDGET: {"model_id": "m", "version_major": 2}, "text/plain": "Agents: triage & billing"}
+    drawn = {"image/png": "iVBORw0KGgo=\n", "text/plain": 'A "cross" is a death.'}
+    size = {"image/png": {"width": 640, "height": 480}}
     book = new_notebook(
         cells=[
             new_markdown_cell("# Count <the> refunds"),
             new_code_cell("1 + 1", outputs=[new_output("execute_result", {"text/plain": "two refunds"})]),
+            new_code_cell(
+                "t = 1\nt.plot()",
+                outputs=[new_output("display_data", drawn, metadata=size)],
+            ),
             new_code_cell("panel", outputs=[new_output("execute_result", widget)]),
         ]
     )
@@ -26,6 +33,12 @@ def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> N
     build([path], PICTURE, out)
     page = (out / "07_count.html").read_text()
     assert "two refunds" in page
-    assert "Run the notebook to use it" in page and "Agents()" not in page
+    assert "a panel with buttons: Agents: triage &amp; billing. Run the notebook to use it" in page
+    picture = re.search(r"<img[^>]+>", page)
+    assert picture and "iVBORw0KGgo=" in picture.group() and 'width="640"' in picture.group()
+    assert html.unescape(picture.group()).startswith(
+        """<img alt='Picture drawn by t.plot(). A "cross" is a death.'"""
+    )
+    assert "No description has been provided" not in page
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=.?(https?:)?//", page)
     assert '<a href="07_count.html">Count &lt;the&gt; refunds</a>' in (out / "index.html").read_text()
