@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ from desk.delivery.planning.round import Round
 from desk.outside.writer import WriterError, make_writer
 from desk.runtime.connect import StackUnreachable, connect
 from desk.runtime.events import Events
-from desk.runtime.saved import compare_and_swap, first
+from desk.runtime.saved import compare_and_swap, first, get_json
 from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
 from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
@@ -75,6 +77,7 @@ async def start(
     except (SettingsError, WriterError) as error:
         raise DeskError(str(error)) from None
     _check_vans(vans)
+    _check_day(day, orders, incidents)
     folder = folders.place(told.data, name)
     if resume:
         noted = folders.noted(folder)
@@ -101,8 +104,28 @@ async def start(
 
 
 def _check_vans(vans: int) -> None:
-    if not FEWEST <= vans <= MOST:
-        raise DeskError(f"The fleet has {FEWEST} to {MOST} vans, not {vans}.")
+    if not isinstance(vans, int) or not FEWEST <= vans <= MOST:
+        raise DeskError(f"The fleet has {FEWEST} to {MOST} vans, not {vans!r}.")
+
+
+def _check_day(day: str, orders: int, incidents: Sequence[Planned]) -> None:
+    if not isinstance(day, str) or not re.fullmatch(r"[\w-]{0,60}", day):
+        raise DeskError(f"A day cannot be called {day!r}: use letters, digits and -, as in monday.")
+    if not isinstance(orders, int) or orders < 0:
+        raise DeskError(f"So many customers cannot order in a day: {orders!r}. Use a whole number from 0 on.")
+    for planned in incidents:
+        if not isinstance(planned, Planned) or planned.what not in INCIDENTS:
+            raise DeskError(f"There is no incident {planned!r}: plan a Planned of {', '.join(INCIDENTS)}.")
+        if planned.van not in ("", *(f"van-{n}" for n in range(1, MOST + 1))):
+            raise DeskError(f"There is no {planned.van!r}: choose from van-1 to van-{MOST}.")
+        if not isinstance(planned.minute, int | float) or not 0 <= planned.minute < math.inf:
+            raise DeskError(f"An incident needs a demo minute from 0 on, not {planned.minute!r}.")
+
+
+def _check_registered(name: str) -> None:
+    served = [agent for agent, (_, skills) in AGENTS.items() if skills]
+    if name not in served:
+        raise DeskError(f"{name} is not an agent of the registry: choose from {', '.join(served)}.")
 
 
 class FleetDesk:
@@ -142,7 +165,7 @@ class FleetDesk:
         return next(e["text"] for e in self.events() if e["kind"] == "granted" and e["wish"] == wish)
 
     async def _wish(self, **fields: Any) -> str:
-        key = secrets.token_hex(8)
+        key, _ = secrets.token_hex(8), self.log
         await self._events.emit("wanted", wish_key=key, **fields)
         wish = (await self.until("wanted", wish_key=key))["id"]
         await self.until("granted", wish=wish)
@@ -235,9 +258,7 @@ class FleetDesk:
 
     async def quarantine(self, name: str, by: str = "desk") -> None:
         """Send this agent no new work; its process keeps running. Refused for the last one of a skill."""
-        if not AGENTS.get(name, ("", ()))[1]:
-            served = [agent for agent, (_, skills) in AGENTS.items() if skills]
-            raise DeskError(f"{name} is not an agent of the registry: choose from {', '.join(served)}.")
+        _check_registered(name)
         serving = await self.skills()
         alone = [skill for skill in AGENTS[name][1] if serving[skill] == [name]]
         if alone:
@@ -248,7 +269,8 @@ class FleetDesk:
         await self._events.emit("quarantined", agent=name, by=by, text=f"{name} gets no new work")
 
     async def reinstate(self, name: str, by: str = "desk") -> None:
-        """Let this agent have work again."""
+        """Let this agent have work again. Raises DeskError."""
+        _check_registered(name)
         await self.laser.unquarantine(by, name)
         await self._events.emit("reinstated", agent=name, by=by, text=f"{name} gets work again")
 
@@ -270,18 +292,22 @@ class FleetDesk:
                 "fixed", by=by, incident=mended["incident"], text="the SMS gateway works again"
             )
         redriven = sorted(await self.parked())
-        for incident in redriven:
-            await self._redrive(incident, by)
-        return redriven
+        return [incident for incident in redriven if await self._redrive(incident, by)]
 
-    async def _redrive(self, incident: str, by: str) -> None:
-        """Taken off the desk first: a message that fails again is parked anew, and must not be cleared away then."""
-        saved = (await self.parked())[incident]
+    async def _redrive(self, incident: str, by: str) -> bool:
+        """Taken off the desk first: a message that fails again is parked anew, and must not be cleared away then.
+
+        Returns whether it was still there to be sent: two people may press the button.
+        """
+        saved = await get_json(self.laser.kv("parked"), incident)
+        if saved is None:
+            return False
         await self.laser.kv("parked").delete(incident)
         await self.laser.redrive_dead_letter(unsafe(saved["capsule"]))
         await self._events.emit(
             "redriven", by=by, incident=incident, step="notify", text="message sent again"
         )
+        return True
 
     # -- the person at the desk
 
@@ -309,6 +335,8 @@ class FleetDesk:
         if not any(e["kind"] == "asked" and e["incident"] == incident for e in self.events()):
             raise DeskError(f"Nothing about {incident} waits for a decision.")
         stored = await first(self.laser.kv("decisions"), incident, {"answer": answer, "by": by})
+        if stored["answer"] == "undecided":
+            raise DeskError(f"Nobody answered about {incident} in time: it is undecided, and not disputed.")
         if not any(
             e["kind"] in ("approved", "declined") and e["incident"] == incident for e in self.events()
         ):
@@ -335,7 +363,9 @@ class FleetDesk:
                 events=self.events(),
                 work=await readers.work(self.laser),
                 forks=[json.dumps(fork, default=str) for fork in await self.laser.forks()],
-                view_stops=[stop for _, stop, _ in await readers.stops(self.laser, "delivered")],
+                view_stops=[
+                    s for k in ("delivered", "failed") for _, s, _ in await readers.stops(self.laser, k)
+                ],
                 exceptions=await self.exceptions(),
                 decisions=await scan_json(self.laser.kv("decisions")),
                 parcels=frozenset(await self.stops()),

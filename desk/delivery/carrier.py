@@ -10,6 +10,9 @@ from typing import Any
 
 from desk.delivery.rates import Rates, kilometres
 
+WHATS = ("drop", "failed", "km")
+_MOST = 10_000_000  # of anything on one line
+
 
 @dataclass(frozen=True)
 class Line:
@@ -37,9 +40,26 @@ class Bill:
 
     @classmethod
     def from_json(cls, bill: Mapping[str, Any]) -> "Bill":
-        """What `to_json` gave."""
-        lines = tuple(Line(**{**line, "quantity": Decimal(line["quantity"])}) for line in bill["lines"])
-        return cls(bill["day"], lines, bill["total"])
+        """What `to_json` gave. Raises ValueError, in a sentence, for what nobody can read."""
+        try:
+            day, given, total = bill["day"], list(bill["lines"]), bill["total"]
+        except (TypeError, KeyError):
+            raise ValueError("it has no day, no lines or no total") from None
+        if not isinstance(total, int):
+            raise ValueError(f"its total is {total!r}, not a number of cents")
+        return cls(day, tuple(_line(number, line) for number, line in enumerate(given, 1)), total)
+
+
+def _line(number: int, given: Mapping[str, Any]) -> Line:
+    try:
+        line = Line(**{**given, "quantity": Decimal(given["quantity"])})
+        texts = all(isinstance(text, str) for text in (line.van, line.stop))
+        readable = line.what in WHATS and texts and isinstance(line.cents, int) and abs(line.quantity) < _MOST
+    except (TypeError, KeyError, ValueError, ArithmeticError):
+        readable = False
+    if not readable:
+        raise ValueError(f"line {number} makes no sense: {given!r}")
+    return line
 
 
 @dataclass(frozen=True)

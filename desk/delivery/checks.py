@@ -7,7 +7,7 @@ from typing import Any
 
 from desk.delivery.carrier import Bill, Work, bill_for
 from desk.delivery.rates import Rates, dollars
-from desk.delivery.reconcile import reconcile, to_hold
+from desk.delivery.reconcile import explained, reconcile
 
 Event = Mapping[str, Any]
 
@@ -114,15 +114,18 @@ def kills_recovered(facts: Facts) -> Check:
 
 
 def bill_explained(facts: Facts) -> Check:
-    """The bill differs from the honest one by exactly what the check found to hold."""
+    """The bill differs from the honest one by exactly what the discrepancies add up to."""
     bills = of_kind(facts.events, "bill")
     if not bills:
         return Check("the bill is explained to the cent", False, "there is no bill")
-    bill, rates = Bill.from_json(bills[-1]["bill"]), Rates()
+    try:
+        bill, rates = Bill.from_json(bills[-1]["bill"]), Rates()
+    except ValueError as error:
+        return Check("the bill is explained to the cent", False, f"the bill cannot be read: {error}")
     gap = bill.total - bill_for(bill.day, facts.work, rates).total
-    hold = to_hold(reconcile(bill, facts.work, rates))
+    found = explained(reconcile(bill, facts.work, rates))
     return Check(
-        "the bill is explained to the cent", gap == hold, f"{dollars(gap)} over, {dollars(hold)} explained"
+        "the bill is explained to the cent", gap == found, f"{dollars(gap)} over, {dollars(found)} explained"
     )
 
 

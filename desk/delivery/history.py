@@ -59,6 +59,21 @@ class History:
         if take:
             take(event)
 
+    def driving(self) -> list[str]:
+        """The vans on the road: also those that stand still, but not parked ones."""
+        return [name for name, van in self.vans.items() if van.doing != "parked"]
+
+    def leaving(self) -> list[str]:
+        """The vans among them that somebody has taken off the road and that have yet to hand over."""
+        return [
+            name
+            for name in self.driving()
+            if any(
+                self.incidents[i]["state"] == "removed"
+                for i in (*self.halts[name], *self.vans[name].incidents)
+            )
+        ]
+
     def _on_order(self, event: Event) -> None:
         self.ordered.add(event["stop"])
         self._begin(event)

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from desk.delivery.planning.round import Round
@@ -62,11 +62,13 @@ def busiest(rounds: Iterable[Round]) -> str:
     return min(driving, key=lambda r: (-len(r.drops), r.van)).van if driving else ""
 
 
-def vans_to_change(wanted: int, rounds: Mapping[str, Round]) -> tuple[list[str], list[str]]:
+def vans_to_change(
+    wanted: int, driving: Iterable[str], leaving: Collection[str]
+) -> tuple[list[str], list[str]]:
     """(vans to take off the road, vans to put on it) so that this many drive: the highest numbers go first, the
-    lowest come back first.
+    lowest come back first. A van that is leaving has to hand over before it can come back.
     """
-    driving = sorted(van for van, r in rounds.items() if not r.parked)
-    idle = [f"van-{n}" for n in range(1, 9) if f"van-{n}" not in driving]
-    more = max(0, wanted - len(driving))
-    return driving[wanted:][::-1], idle[:more]
+    staying = sorted(set(driving) - set(leaving))
+    idle = [f"van-{n}" for n in range(1, 9) if f"van-{n}" not in (*staying, *leaving)]
+    more = max(0, wanted - len(staying))
+    return staying[wanted:][::-1], idle[:more]

@@ -39,8 +39,10 @@ class Invoice:
             stored = await get_json(self.f.results, f"{incident}:bill")
             try:
                 bill = Bill.from_json(stored)
-            except (TypeError, KeyError, ValueError):
-                await self.refuse(ctx, message, f"The bill {incident} cannot be read.")
+            except ValueError as error:
+                why = f"The bill {incident} cannot be read: {error}."
+                await self.f.event_once("step", incident, "invoice-check", state="refused", text=why)
+                await self.refuse(ctx, message, why)
                 return
             done = await first(self.f.results, f"{incident}:check", await self.check(ctx, incident, bill))
         else:
@@ -68,7 +70,7 @@ class Invoice:
                 "hold": hold,
                 "text": f"Dispute {dollars(hold)} of the carrier's bill of {dollars(bill.total)}? "
                 + " ".join(d.sentence for d in found) + f" {match}",
-                "found": [vars(d) for d in found],
+                "found": [d.to_json() for d in found],
             }  # fmt: skip
             decision = await self.decide(ctx, incident, prompt)
         finally:

@@ -83,9 +83,6 @@ def applied(round_: Round, exc: DeliveryException, plan: Plan, metres: Metres) -
     if plan["do"] == "again" and exc.stop in done.retry:
         without = replace(done, retry=tuple(stop for stop in done.retry if stop != exc.stop))
         return changes.try_again_last(without, exc.stop)
-    if plan["do"] == "back" and exc.stop in done.retry:
-        retry = tuple(stop for stop in done.retry if stop != exc.stop)
-        return replace(done, retry=retry, back=(*done.back, exc.stop))
     if plan["do"] == "park":
         handed = (*done.open_drops, *done.retry)
         return replace(done, drops=done.in_service, heading=done.heading if done.serving else "",

@@ -31,7 +31,7 @@ class Playing:
     async def play(self, what: str, minute: float, van: str = "", **fields: Any) -> None:
         """Begin an incident. What cannot come about is said in an event of its own."""
         number = f"{self.f.day}-{len(self.history.incidents) + 1}"
-        van = van or (busiest((await self.f.all_rounds()).values()) if what != "sms_down" else "")
+        van = "" if what == "sms_down" else van or busiest((await self.f.all_rounds()).values())
         text = TITLES[what] + (f": {van}" if van else "")
         if what == "sms_down":
             fault = {"incident": number, "down": True}
@@ -41,6 +41,8 @@ class Playing:
         await self.w.say(
             "incident", minute, number, incident=number, state=what, van=van, text=text, **fields
         )
+        if van and what != "overbilled" and van not in self.history.vans:
+            await self.w.moot(van, number, "is not on the road")
 
     async def grant(self) -> None:
         """Do what people asked for since."""
@@ -57,18 +59,19 @@ class Playing:
 
     async def set_vans(self, wanted: int) -> str:
         """Take vans off the road or put them on it. Returns what was done, in a sentence."""
-        minute, rounds = self.history.minute, await self.f.all_rounds()
-        off, on = vans_to_change(wanted, rounds)
+        minute, here, leaving = self.history.minute, self.history.driving(), self.history.leaving()
+        off, on = vans_to_change(wanted, here, leaving)
         for van in off:
-            if "removed" not in self.history.halts[van].values() and self.history.vans[van].why != "removed":
-                await self.play("removed", minute, van=van)
+            await self.play("removed", minute, van=van)
         for van in on:
             await first(self.f.rounds, van, Round(van).to_json())
             await self.w.change(van, progress.on_the_road)
             await compare_and_swap(self.f.cursors, ROSTER, lambda roster, v=van: joining(roster, v))
             known = self.history.vans.get(van, Van(van, since=minute))
             await self.w.moves("joined", driving.freed(known, minute), minute, f"{van} is on the road")
-        return f"{wanted} vans on the road"
+        now = len(here) - len(leaving) - len(off) + len(on)
+        still = "" if now == wanted else f", as {', '.join(sorted(leaving))} must hand over first"
+        return f"{now} vans on the road{still}"
 
     async def bill(self) -> None:
         """The carrier bills the day."""

@@ -9,17 +9,19 @@ Every discrepancy has a name:
     unlogged   a drop or failed drop is billed that the log has no record of
     unit       kilometres that are really metres
     km         more or fewer kilometres than the log shows, beyond rounding to one decimal
-    price      a line whose amount is not its quantity at the agreed rate
+    price      a line whose amount is not the agreed one: of one drop, one failed drop, or its kilometres
     credit     a negative line
     unbilled   something in the log that is not on the bill
 
-Amounts to hold are cents, never negative: what a bill leaves out or gives back is reported and not held.
+Together they are the whole difference between the bill and an honest one, to the cent. Amounts to hold are never
+negative: what a bill leaves out or gives back is reported and not held.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from desk.delivery.carrier import Bill, Line, Work
 from desk.delivery.rates import Rates, dollars, kilometres
@@ -29,14 +31,26 @@ NOUNS = {"drop": "drop", "failed": "failed drop"}
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """One thing that does not agree. `van` is empty when it is the bill's own; `hold` is in cents."""
+    """One thing that does not agree. `van` is empty when it is the bill's own.
+
+    `over` is how many cents more the bill asks for because of it, negative when it asks for less.
+    """
 
     name: str
     van: str
     billed: str
     logged: str
-    hold: int
+    over: int
     sentence: str
+
+    @property
+    def hold(self) -> int:
+        """Cents to hold back."""
+        return max(0, self.over)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "hold": self.hold}
 
 
 def reconcile(bill: Bill, work: Mapping[str, Work], rates: Rates) -> list[Discrepancy]:
@@ -44,8 +58,8 @@ def reconcile(bill: Bill, work: Mapping[str, Work], rates: Rates) -> list[Discre
     found = list(_sum(bill))
     for van in sorted({line.van for line in bill.lines} | set(work)):
         lines = [line for line in bill.lines if line.van == van]
-        found += _credits(van, [line for line in lines if line.cents < 0 or line.quantity < 0])
-        charged = [line for line in lines if line.cents >= 0 and line.quantity >= 0]
+        found += _credits(van, [line for line in lines if line.cents < 0])
+        charged = [line for line in lines if line.cents >= 0]
         did = work.get(van, Work())
         if charged and not (did.delivered or did.failed or did.metres):
             found += _idle(van, charged)
@@ -57,8 +71,13 @@ def reconcile(bill: Bill, work: Mapping[str, Work], rates: Rates) -> list[Discre
 
 
 def to_hold(found: list[Discrepancy]) -> int:
-    """Cents to hold back for all of them."""
-    return sum(d.hold for d in found)
+    """Cents to hold back for all of them; what one wrong line or sum asks too little makes up for another's too much."""
+    return max(0, sum(d.over if d.name in ("sum", "price") else d.hold for d in found))
+
+
+def explained(found: list[Discrepancy]) -> int:
+    """Cents by which the bill asks for more than an honest one."""
+    return sum(d.over for d in found)
 
 
 def _sum(bill: Bill) -> Iterator[Discrepancy]:
@@ -69,7 +88,7 @@ def _sum(bill: Bill) -> Iterator[Discrepancy]:
             "",
             dollars(bill.total),
             dollars(lines),
-            max(0, bill.total - lines),
+            bill.total - lines,
             f"The bill asks for {dollars(bill.total)}, but its lines add up to {dollars(lines)}.",
         )
 
@@ -81,7 +100,7 @@ def _credits(van: str, lines: list[Line]) -> Iterator[Discrepancy]:
             van,
             dollars(line.cents),
             "",
-            0,
+            line.cents,
             f"The bill gives {dollars(abs(line.cents))} back for {van} without saying why: nothing to hold.",
         )
 
@@ -119,12 +138,14 @@ def _drops(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterator[Dis
         yield from _too_many(van, what, over, len(billed[what]), did, rates)
         for stop in missing[what].elements() if what == "drop" else ():
             yield Discrepancy(
-                "unbilled", van, "", stop, 0, f"{van} made the {noun} at {stop}, but the bill leaves it out."
-            )
+                "unbilled", van, "", stop, -rates.cents("drop", Decimal(1)),
+                f"{van} made the {noun} at {stop}, but the bill leaves it out.",
+            )  # fmt: skip
     for stop in missing["failed"].elements():
         yield Discrepancy(
-            "unbilled", van, "", stop, 0, f"{van} failed at {stop}, but the bill leaves it out."
-        )
+            "unbilled", van, "", stop, -rates.cents("failed", Decimal(1)),
+            f"{van} failed at {stop}, but the bill leaves it out.",
+        )  # fmt: skip
 
 
 def _too_many(
@@ -135,8 +156,9 @@ def _too_many(
         if not lines:
             continue
         stops = ", ".join(sorted({line.stop for line in lines}))
-        due = rates.cents("failed", Decimal(len(lines))) if name == "failed" else 0
-        hold = max(0, sum(line.cents for line in lines) - due)
+        one = rates.cents(what, Decimal(1))  # another price is a discrepancy of its own
+        over_one = one - rates.cents("failed", Decimal(1)) if name == "failed" else one
+        hold = over_one * len(lines)
         why = {
             "twice": f"{van} is billed more than once for the {noun} at {stops}",
             "failed": f"{van} is billed a delivery at {stops}, where it failed",
@@ -146,13 +168,14 @@ def _too_many(
 
 
 def _kilometres(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterator[Discrepancy]:
-    billed = sum((line.quantity for line in lines if line.what == "km"), Decimal(0))
-    logged = kilometres(did.metres)
-    if billed == logged:
+    quantities = [line.quantity for line in lines if line.what == "km"]
+    billed, logged = sum(quantities, Decimal(0)), kilometres(did.metres)
+    over = sum(rates.cents("km", quantity) for quantity in quantities) - rates.cents("km", logged)
+    if billed == logged and not over:
         return
-    asked, due = rates.cents("km", billed), rates.cents("km", logged)
-    hold = max(0, asked - due)
-    if kilometres(float(billed)) == logged:
+    if billed == logged:
+        name, why = "km", f"{van} is billed {billed} km on {len(quantities)} lines, each rounded to a cent"
+    elif kilometres(float(billed)) == logged:
         name, why = "unit", f"{van} is billed {billed} km, which is its {billed} metres: {logged} km"
     else:
         name, why = "km", f"{van} is billed {billed} km and the log shows {logged} km"
@@ -161,14 +184,14 @@ def _kilometres(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterato
         van,
         f"{billed} km",
         f"{logged} km",
-        hold,
-        f"{why}. Hold {dollars(hold)}." if hold else f"{why}: nothing to hold.",
+        over,
+        f"{why}. Hold {dollars(over)}." if over > 0 else f"{why}: nothing to hold.",
     )
 
 
 def _prices(van: str, lines: list[Line], rates: Rates) -> Iterator[Discrepancy]:
     for line in lines:
-        due = rates.cents(line.what, line.quantity)
+        due = rates.cents(line.what, line.quantity if line.what == "km" else Decimal(1))
         if line.cents != due:
             what = f"{line.quantity} km" if line.what == "km" else f"the {NOUNS[line.what]} at {line.stop}"
             yield Discrepancy(
@@ -176,7 +199,7 @@ def _prices(van: str, lines: list[Line], rates: Rates) -> Iterator[Discrepancy]:
                 van,
                 dollars(line.cents),
                 dollars(due),
-                max(0, line.cents - due),
+                line.cents - due,
                 f"{van} is billed {dollars(line.cents)} for {what}, which costs {dollars(due)}.",
             )
 
@@ -219,11 +242,13 @@ def extra(bill: Bill, logged: Mapping[str, Totals]) -> dict[str, Totals]:
 
 
 def unexplained(bill: Bill, with_extra: Mapping[str, Totals], rates: Rates) -> int:
-    """Cents between the bill and the price of these totals; 0 when they explain it. Negative: billed too little."""
+    """Cents between the bill and the price of these totals; 0 when they explain it and all of its lines. Negative:
+    billed too little.
+    """
     due = sum(
         rates.cents("drop", Decimal(1)) * t.drops
         + rates.cents("failed", Decimal(1)) * t.failed
         + rates.cents("km", t.km)
         for t in with_extra.values()
     )
-    return bill.total - due
+    return bill.total - due or sum(line.cents for line in bill.lines) - due

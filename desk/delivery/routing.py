@@ -120,6 +120,8 @@ class Routing:
     async def affected(self, exc: DeliveryException, changed: Round) -> dict[str, float | None]:
         """Who is to be told, by stop: the minute to expect the van, or None when it will not come again."""
         expected = arrivals(changed, await self.f.minute(), self.metres)
+        if exc.kind == "missed" and exc.stop in changed.handed:
+            return {}  # it is on another van by now, and its customer is told with that
         if exc.kind in ("missed", "order"):
             return {exc.stop: expected.get(exc.stop)}
         if exc.kind == "closure":

@@ -64,9 +64,10 @@ class Simulator:
     async def begin(self) -> None:
         """Read what has happened; put the first rounds in place unless they are."""
         await self.w.read()
-        reported = await self.w.positions.replay().poll()
-        last = max((message.json()["minute"] for message in reported), default=0.0)
-        self.history.minute = max(self.history.minute, last)
+        reports = self.w.positions.replay()
+        while messages := await reports.poll():
+            last = max(message.json()["minute"] for message in messages)
+            self.history.minute = max(self.history.minute, last)
         self.tick = math.ceil(round(self.history.minute / clock.TICK, 6))
         await first(self.f.cursors, ROSTER, {"driving": list(self.first_rounds), "left": {}})
         for van, round_ in self.first_rounds.items():

@@ -6,6 +6,7 @@ from desk.delivery.incidents import TITLES
 from desk.delivery.planning import progress
 from desk.delivery.planning.round import DEPOT, Round
 from desk.delivery.world import World
+from desk.runtime.saved import get_json
 
 
 class Vans:
@@ -26,16 +27,21 @@ class Vans:
     async def finish(self, van: Van, minute: float) -> None:
         """A drop has been made, or nobody was home."""
         stop, after, name = van.at, driving.finished(van, minute), self.places[van.at].name
-        if luck := self.history.bad_luck[van.name]:
+        luck = self.history.bad_luck[van.name]
+        if luck and not await self.was_made(stop):
             attempt = self.history.attempts[stop] + 1
             await self.w.note_stop(stop, "failed", van.name)
-            await self.w.change(van.name, lambda r: progress.failed(r, stop))
+            await self.w.change(van.name, lambda r: progress.failed(r, stop, attempt))
             await self.w.moves("failed", after, minute, f"nobody home at {name}", stop=stop,
                              incident=luck[0], attempt=attempt, state=f"attempt {attempt}")  # fmt: skip
         else:
             await self.w.note_stop(stop, "delivered", van.name)
             await self.w.change(van.name, lambda r: progress.delivered(r, stop))
             await self.w.moves("delivered", after, minute, f"delivered to {name}", stop=stop)
+
+    async def was_made(self, stop: str) -> bool:
+        """Whether a simulator made this drop that was killed before it could write so."""
+        return (await get_json(self.f.stops, stop))["state"] == "delivered"
 
     async def settle(self) -> None:
         """Let every van go on, turn, stop, park or drive home, as its round and its incidents want it."""

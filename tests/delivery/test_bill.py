@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from desk.delivery.carrier import Bill, Line, Work, bill_for, overbilled
 from desk.delivery.rates import Rates, dollars, kilometres
-from desk.delivery.reconcile import reconcile, to_hold
+from desk.delivery.reconcile import Totals, explained, reconcile, to_hold, unexplained
 
 RATES = Rates(drop=Decimal("6.40"), failed=Decimal("2.75"), km=Decimal("1.15"))
 WORK = {
@@ -119,10 +119,68 @@ def test_a_price_that_was_not_agreed():
     assert found(changed(lines)) == [("price", "van-1", 60)]
 
 
+def test_two_drops_charged_on_one_line():
+    line = replace(BILL.lines[0], quantity=Decimal(2), cents=1280)
+    assert found(changed([line, *BILL.lines[1:]])) == [("price", "van-1", 640)]
+
+
+def test_a_drop_nobody_made_at_a_price_nobody_agreed_is_held_once():
+    line = Line("van-1", "drop", "s-9", Decimal(1), 900)
+    assert found(changed((*BILL.lines, line))) == [("unlogged", "van-1", 640), ("price", "van-1", 260)]
+
+
+@pytest.mark.parametrize("cents", [1140, 140])
+def test_a_corrupted_line_under_an_honest_total_holds_nothing_and_no_longer_matches(cents):
+    bill = changed([replace(BILL.lines[0], cents=cents), *BILL.lines[1:]], BILL.total)
+    discrepancies = reconcile(bill, WORK, RATES)
+    assert {d.name for d in discrepancies} == {"sum", "price"} and to_hold(discrepancies) == 0
+    logged = {v: Totals(len(w.delivered), len(w.failed), kilometres(w.metres)) for v, w in WORK.items()}
+    assert unexplained(BILL, logged, RATES) == 0
+    assert unexplained(bill, logged, RATES) == cents - 640
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"quantity": "six"}, {"quantity": "NaN"}, {"quantity": "Infinity"}, {"quantity": "1e99999999"},
+     {"quantity": None}, {"what": "fuel"}, {"cents": "640"}, {"van": None}, {"tip": 1}],
+)  # fmt: skip
+def test_a_line_nobody_can_read_is_named(wrong):
+    bill = BILL.to_json()
+    bill["lines"][1].update(wrong)
+    with pytest.raises(ValueError, match="line 2 makes no sense"):
+        Bill.from_json(bill)
+
+
+@pytest.mark.parametrize("bill", [None, {}, [], {**BILL.to_json(), "total": "much"}])
+def test_what_is_no_bill_is_said_to_be_none(bill):
+    with pytest.raises(ValueError, match=r"no day, no lines|not a number of cents"):
+        Bill.from_json(bill)
+
+
 def test_what_the_bill_leaves_out_is_said_and_not_held():
     assert found(changed(BILL.lines[1:])) == [("unbilled", "van-1", 0)]
     without_failed = [line for line in BILL.lines if line.what != "failed"]
     assert found(changed(without_failed)) == [("unbilled", "van-1", 0)]
+
+
+changes = st.builds(
+    dict,
+    van=st.sampled_from(["van-1", "van-2", "van-9"]),
+    what=st.sampled_from(["drop", "failed", "km"]),
+    stop=st.sampled_from(["s-1", "s-2", "s-9"]),
+    quantity=st.decimals(-5, 20, places=1),
+    cents=st.integers(-900, 2000),
+)
+
+
+@given(works, st.lists(st.tuples(st.integers(0, 30), changes), max_size=3), st.integers(-900, 900))
+def test_whatever_is_wrong_with_a_bill_the_discrepancies_add_up_to_the_difference(work, wrong, off):
+    honest = bill_for("d", work, RATES)
+    lines = list(honest.lines)
+    for at, change in wrong:
+        lines[at : at + 1] = [Line(**change)]
+    bill = changed(lines, sum(line.cents for line in lines) + off)
+    assert explained(reconcile(bill, work, RATES)) == bill.total - honest.total
 
 
 @given(works, st.lists(st.integers(0, 30), max_size=4), st.integers(-900, 900))

@@ -80,7 +80,7 @@ def test_a_round_follows_its_van_and_again_is_the_same_as_once():
     for change in (
         progress.claimed,
         lambda r: progress.reached(r, "a"),
-        lambda r: progress.failed(r, "a"),
+        lambda r: progress.failed(r, "a", 1),
         progress.claimed,
         lambda r: progress.reached(r, "b"),
         lambda r: progress.delivered(r, "b"),
@@ -146,7 +146,14 @@ def test_the_busiest_van_has_the_incident():
 
 
 def test_the_slider_takes_the_highest_numbers_and_brings_the_lowest_back():
-    rounds = {f"van-{n}": Round(f"van-{n}", parked=n == 2) for n in range(1, 5)}
-    assert vans_to_change(2, rounds) == (["van-4"], [])
-    assert vans_to_change(5, rounds) == ([], ["van-2", "van-5"])
-    assert vans_to_change(3, rounds) == ([], [])
+    driving = ["van-4", "van-1", "van-3"]
+    assert vans_to_change(2, driving, []) == (["van-4"], [])
+    assert vans_to_change(5, driving, []) == ([], ["van-2", "van-5"])
+    assert vans_to_change(3, driving, []) == ([], [])
+
+
+def test_a_van_that_has_yet_to_hand_over_neither_counts_nor_comes_back():
+    driving = ["van-1", "van-2", "van-3", "van-4"]
+    assert vans_to_change(2, driving, ["van-3", "van-4"]) == ([], [])
+    assert vans_to_change(4, driving, ["van-3", "van-4"]) == ([], ["van-5", "van-6"])
+    assert vans_to_change(8, driving, ["van-4"]) == ([], ["van-5", "van-6", "van-7", "van-8"])

@@ -97,10 +97,18 @@ def test_a_drop_made_while_the_plan_waited_does_not_come_back(rounds):
 
 
 def test_a_second_failed_attempt_goes_back_to_the_depot():
-    rounds = {"van-1": Round("van-1", drops=(STOPS[0],), retry=(STOPS[6],)), "van-2": Round("van-2")}
-    once, twice = (do(rounds, exc, plan_of(exc, rounds))["van-1"] for exc in (MISSED, TWICE))
-    assert (once.drops, once.back) == ((STOPS[0], STOPS[6]), ())
-    assert (twice.drops, twice.back) == ((STOPS[0],), (STOPS[6],))
+    start = Round("van-1", at=STOPS[6], drops=(STOPS[6], STOPS[0]), heading=STOPS[6], serving=True)
+    for exc, drops, back in ((MISSED, (STOPS[0], STOPS[6]), ()), (TWICE, (STOPS[0],), (STOPS[6],))):
+        rounds = {"van-1": progress.failed(start, STOPS[6], exc.attempt), "van-2": Round("van-2")}
+        after = do(rounds, exc, plan_of(exc, rounds))["van-1"]
+        assert (after.drops, after.back, after.retry) == (drops, back, ())
+
+
+def test_a_parcel_that_failed_twice_is_not_handed_to_another_van():
+    start = Round("van-1", at=STOPS[6], drops=(STOPS[6], STOPS[0]), heading=STOPS[6], serving=True)
+    rounds = {"van-1": progress.failed(start, STOPS[6], 2), "van-2": Round("van-2")}
+    after = do(do(rounds, GONE, plan_of(GONE, rounds)), TWICE, plan_of(TWICE, rounds))
+    assert (after["van-1"].back, after["van-2"].drops) == ((STOPS[6],), (STOPS[0],))
 
 
 def test_of_two_vans_that_stop_at_once_only_one_may_leave():

@@ -26,11 +26,14 @@ def delivered(round_: Round, stop: str) -> Round:
     return _left(round_, stop)
 
 
-def failed(round_: Round, stop: str) -> Round:
-    """Nobody home: the parcel stays on the van until it is planned again."""
+def failed(round_: Round, stop: str, attempt: int) -> Round:
+    """Nobody home: the parcel stays on the van until it is planned again; after a second attempt it goes back."""
     if stop not in round_.drops:
         return round_
-    return replace(_left(round_, stop), retry=(*round_.retry, stop))
+    after = _left(round_, stop)
+    if attempt < 2:
+        return replace(after, retry=(*round_.retry, stop))
+    return replace(after, back=(*round_.back, stop))
 
 
 def home(round_: Round) -> Round:
