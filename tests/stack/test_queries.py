@@ -341,6 +341,24 @@ async def test_a_filter_nested_too_deep_is_refused(views):
     assert len(await views.rows(filter=node["not"])) == 20  # 63 negations of 10 rows of 30
 
 
+async def test_a_query_in_a_batch_is_refused_and_the_rest_of_it_stands(views):
+    query = {
+        "execution_id": b"b" * 16,
+        "target": {"kind": "operational", "index": INDEX},
+        "deadline_micros": now_us() + 9_000_000,
+        "by_key": key(van="v1"),  # would make an index
+        "page": {"limit": 5, "offset": 0},
+    }
+    written = {"v": 1, "namespace": "n", "key": b"k", "value": b"v"}
+    items = ((agdx.QUERY, {"v": 1, "query": query}), (agdx.KV_SET, written))
+    ops = [{"code": code, "payload": cbor.dumps(request)} for code, request in items]
+    slots = cbor.loads(views.bench.mutate(agdx.BATCH, {"v": 1, "ops": ops}))["results"]
+    assert [cbor.loads(slot) for slot in slots] == [
+        {"code": "unsupported", "message": "a query cannot ride in a batch"},
+        {"Ok": "Written"},
+    ]
+
+
 async def test_every_consistency_level_is_met(views):
     for level in ("eventual", "read_your_writes", "strong"):
         page = await views.page(consistency=level)

@@ -50,6 +50,7 @@ class Band:
 
     SCHEMAS: ClassVar[Sequence[str]] = (outcomes.SCHEMA, *(s.schema for s in SURFACES if s.schema))
     MUTATIONS: ClassVar[frozenset[int]] = agdx.MUTATION_CODES.union(*(s.writes for s in SURFACES))
+    LATER: ClassVar[frozenset[int]] = frozenset().union(*(s.later for s in SURFACES))
 
     def __init__(self, store: Store, log: Log, clock: Callable[[], int] | None = None) -> None:
         """`clock` gives the time in epoch microseconds."""
@@ -173,6 +174,8 @@ class Band:
         route = self._reads.get(code) or self._plain.get(code)
         if route is None or code in self.MUTATIONS:
             raise unsupported(code)
+        if code in self.LATER:
+            raise CommandError("unsupported", "a query cannot ride in a batch")
         if code in self._reads:
             frame = agdx.read_frame(payload)
             request = cbor.loads(frame.read) if isinstance(frame, agdx.ReadFrame) else frame
@@ -182,8 +185,6 @@ class Band:
             outcome = route.handler(check_request(request, route.shape), self._read_context(route, caller))
         except SurfaceError as error:
             return cbor.dumps({"Err": error.value})
-        if isinstance(outcome, Awaitable):
-            raise CommandError("unsupported", "a query cannot ride in a batch")
         return _reply(route, outcome)
 
     # ---- reads

@@ -103,6 +103,7 @@ class Surface:
     checks_first: ClassVar[bool] = False  # its mutations refuse before they write: no savepoint around them
     floatless: ClassVar[bool] = False  # none of its outcomes holds a float
     writes: ClassVar[frozenset[int]] = frozenset()  # plain codes that need the engine's transaction
+    later: ClassVar[frozenset[int]] = frozenset()  # plain codes whose outcome is awaited; no batch takes them
 
     def __init__(self, store: Store, log: Log) -> None:
         """Made once, when the stack opens; nothing may be read here that `reload` would not read again."""

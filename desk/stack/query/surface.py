@@ -48,6 +48,7 @@ class Queries(Surface):
     versions: ClassVar[Mapping[str, int]] = {"query": 1}
     features = Feature.READ_YOUR_WRITES | Feature.STRONG_CONSISTENCY
     shapes = REQUESTS
+    later: ClassVar[frozenset[int]] = frozenset({agdx.QUERY, agdx.QUERY_PAGE})
 
     def __init__(self, store: Store, log: Log) -> None:
         super().__init__(store, log)
