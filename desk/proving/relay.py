@@ -183,11 +183,11 @@ class Relay:
 
     async def _fire(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Hit the process: see a killed one's connection end, or end a stopped one's connections to the stack."""
-        pid = await _owner(writer.get_extra_info("peername")[1])
-        self.hits.append(pid)
+        self.hits.append(0)  # so that no other frame fires meanwhile
         self._counts[ANY] = 0
         if not self._admits:
             self._open.clear()
+        pid = self.hits[-1] = await _owner(writer.get_extra_info("peername")[1])
         os.kill(pid, self._hit)
         if self._hit == signal.SIGKILL:
             with contextlib.suppress(OSError):
