@@ -31,7 +31,7 @@ def shares_plot(events: Sequence[Event], copies: Sequence[str] = COPIES) -> Pict
     begins = [e for e in events if e["kind"] == "start" and e["agent"] in copies]
     figure, axes = canvas(9, 3.6)
     zero = begins[0]["at"] if begins else 0.0
-    last = begins[-1]["at"] - zero if begins else 1.0
+    last = max(0.1, begins[-1]["at"] - zero) if begins else 1.0
     out: dict[str, float] = {}
     for event in events:
         if event["kind"] == "quarantined":
@@ -40,23 +40,15 @@ def shares_plot(events: Sequence[Event], copies: Sequence[str] = COPIES) -> Pict
             _shade(axes, event["agent"], out.pop(event["agent"]), event["at"] - zero)
     for agent, since in out.items():
         _shade(axes, agent, since, last)
-    for copy in copies:
+    ends = [sum(e["agent"] == copy for e in begins) for copy in copies]
+    for number, copy in enumerate(copies):
         at = [e["at"] - zero for e in begins if e["agent"] == copy]
-        axes.step(
-            [0, *at, last],
-            [0, *range(1, len(at) + 1), len(at)],
-            where="post",
-            color=colour_of(copy),
-            linewidth=2.4,
-        )
+        path = [0, *at, last], [0, *range(1, len(at) + 1), len(at)]
+        axes.step(*path, where="post", color=colour_of(copy), linewidth=2.4)
+        aside = 9 - 18 * number if len(set(ends)) == 1 else 0  # lines that end together
         axes.annotate(
-            copy,
-            (last, len(at)),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            color=colour_of(copy),
-        )
+            copy, (last, len(at)), xytext=(6, aside), textcoords="offset points", va="center", color=colour_of(copy)
+        )  # fmt: skip
     axes.set_xlabel("seconds since the first step")
     axes.set_ylabel("steps begun")
     axes.set_xlim(0, last * 1.14)
