@@ -28,7 +28,7 @@ from desk.course.magic import install
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
-from desk.course.starting import start
+from desk.course.starting import reset, start
 from desk.delivery.incidents import FIVE
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "recovery_plot",
     "refused",
     "remembered",
+    "reset",
     "rewind",
     "rounds",
     "served",

@@ -1,4 +1,4 @@
-"""start, as a lesson has it: each desk on a fresh folder of its own, and one line for each thing that came up."""
+"""start and reset, as a lesson has them: each desk on a fresh folder of its own, a line for what came up; and away."""
 
 import os
 import re
@@ -15,6 +15,8 @@ from desk.settings import Settings, SettingsError
 
 _OURS = re.compile(r"(?:support|fleet)-(\d+)(?:-\d+)?")
 """A lesson's data folder is named after its desk and its kernel's process id."""
+_started: list[Any] = []
+"""The desks this kernel has started, for `reset`."""
 
 
 async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
@@ -33,7 +35,23 @@ async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
             settings["name"] = free_name(data, desk)
         except OSError as error:
             raise unusable(data, error) from None
-    return await control.start(desk, resume=resume, on_line=_say, **settings)
+    started = await control.start(desk, resume=resume, on_line=_say, **settings)
+    _started.append(started)
+    return started
+
+
+async def reset() -> None:
+    """End every desk this notebook has started and delete what they kept; what other notebooks run stays.
+
+    Afterwards run the notebook from the top.
+    """
+    folders = {desk.folder for desk in _started}
+    while _started:
+        await _started.pop().stop()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        sweep(folder.parent)
+    print(f"{len(folders)} desk folder(s) of this notebook ended and deleted. Now run it from the top.")
 
 
 def free_name(data: Path, desk: str) -> str:

@@ -4,7 +4,8 @@ import os
 
 import psutil
 
-from desk.course.starting import _say, free_name, sweep
+from desk.course.starting import _say, free_name, reset, start, sweep
+from tests.notebooks.lessons import left_behind
 
 
 def gone_pid() -> int:
@@ -36,3 +37,20 @@ def test_what_came_up_is_said_a_line_each_and_the_folder_from_here(capsys):
         "resolver up (pid 2)",
         "billing up (pid 3)",
     ]
+
+
+async def test_reset_ends_this_notebooks_desks_and_takes_their_folders(tmp_path, capsys):
+    running = await start("support", data=tmp_path)
+    stopped = await start("support", data=tmp_path)
+    await stopped.stop()
+    other = tmp_path / f"support-{os.getppid()}"
+    other.mkdir()
+    await reset()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name]
+    assert left_behind(tmp_path) == []
+    assert not running.running
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 desk folder(s)")
+    await reset()
+    again = await start("support", data=tmp_path)
+    assert again.folder.is_dir()
+    await reset()
