@@ -1,6 +1,6 @@
 """`python -m desk.proving [--full]`: kill both desks' processes at their writes, and prove nothing was broken.
 
-Writes its section of bench/prove.md. Exit 0 only when every kill fired and no invariant was violated.
+Writes its section of bench/prove.md; a full sweep then kills everything else, for bench/everything.md. Exit 0 only when every kill fired and no invariant was violated.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from desk.proving import report, sweep
+from desk.proving import everything, report, sweep
 from desk.proving.cases import HUNG, ONCE, STOPPED, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
@@ -129,8 +129,9 @@ def main() -> int:
     old = told.out.read_text(encoding="utf-8") if told.out.exists() else ""
     told.out.write_text(report.merged(old, sections, report.last_line(done)), encoding="utf-8")
     rows.forget()
+    broken = everything.main([]) if told.full and not told.desk else 0
     print(report.last_line(done))
-    return 0 if report.complete(done) else 1
+    return 0 if report.complete(done) and not broken else 1
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from desk.proving.stage import JUDGES, python
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "everything.md"
 STACK, SUPERVISOR, KERNEL, GROUP, SIMULATOR = "stack", "supervisor", "kernel", "process group", "simulator"
+BIRTH = "process group while it starts"
+_YOUNG = (0.05, 2.0)  # seconds after which that happens
 _ENDING = (SUPERVISOR, KERNEL, GROUP)
 """After which the desk has to be started again."""
 _FOLLOW = 20.0  # seconds for everything below to follow its owner
@@ -107,6 +109,12 @@ async def live(
         below: list[psutil.Process] = []
         due, ending = draw.randint(1, apart), False
         first = None
+        if left and left[0] == BIRTH:
+            await asyncio.sleep(draw.uniform(*_YOUNG))
+            whom, ending = left.pop(0), True
+            below = psutil.Process(owner.process.pid).children(recursive=True)
+            owner.kill(GROUP)
+            found.deaths += 1
         while await owner.listen():
             first = owner.events if first is None and owner.opened else first
             if owner.done:
@@ -166,7 +174,7 @@ async def deaths(told: argparse.Namespace, folder: Path) -> list[tuple[Outcome, 
     found = await live(DELIVERY, folder / "stack", [STACK] * told.stack, told.seed, longest, *_LONG_DAY)
     rows.append((found, longest.raw))
     _tell(found)
-    for whom in (STACK, SUPERVISOR, KERNEL, GROUP, SIMULATOR):
+    for whom in (STACK, SUPERVISOR, KERNEL, GROUP, BIRTH, SIMULATOR):
         for desk in (SUPPORT, DELIVERY):
             if whom == SIMULATOR and desk == SUPPORT:
                 continue
@@ -244,7 +252,8 @@ def report(rows: Sequence[tuple[Outcome, dict[str, int]]], told: argparse.Namesp
     return "\n\n".join([*parts, f"deaths: {deaths}, violations: {violations}"]) + "\n"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; `arguments` are those of the command line by default."""
     parser = argparse.ArgumentParser(prog="python -m desk.proving.everything", description=__doc__)
     parser.add_argument(
         "--stack", type=int, default=50, help="deaths of the stack under one day (default 50)"
@@ -254,7 +263,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=2.0, help="seconds between two kills (default 2)")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=BENCH)
-    told = parser.parse_args()
+    told = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="everything-"))
 
     async def all_of_it() -> list[tuple[Outcome, dict[str, int]]]:
