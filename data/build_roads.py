@@ -186,7 +186,8 @@ def legs_from_router(
 ) -> Iterator[tuple[str, str, Leg]]:
     """What an OSRM router answers for every two places, one request in `pause` seconds.
 
-    Each answer is a line of the file `answers`, so that a run that was stopped goes on where it was.
+    Each answer is a line of the file `answers`, so that a run that was stopped goes on where it was. A place that was
+    moved since is asked for again.
     Raises RoadsError when the router refuses or knows no way.
     """
     have: dict[tuple[str, str], dict[str, Any]] = {}
@@ -196,14 +197,17 @@ def legs_from_router(
                 row = json.loads(line)
             except ValueError:
                 continue  # the line a stopped run was writing
-            have[row["from"], row["to"]] = row
+            ends = [list(places.get(row[end], ())) for end in ("from", "to")]
+            if row.get("ends") == ends:
+                have[row["from"], row["to"]] = row
     with answers.open("a", encoding="utf-8") as out:
         if answers.stat().st_size:
             out.write("\n")
         for a, b in ((a, b) for a in places for b in places if a != b):
             if (a, b) not in have:
                 time.sleep(pause)
-                have[a, b] = {"from": a, "to": b, **ask_router(router, places[a], places[b])}
+                ends = [places[a], places[b]]
+                have[a, b] = {"from": a, "to": b, "ends": ends, **ask_router(router, *ends)}
                 out.write(json.dumps(have[a, b]) + "\n")
                 out.flush()
             row = have[a, b]

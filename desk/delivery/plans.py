@@ -23,8 +23,11 @@ def work_out(
     """What to do about this exception: {"do", "van", "to", "order", "text"} as far as each applies."""
     if exc.kind == "closure":
         order = changes.round_the_closure(rounds[exc.van], exc.stop, metres).open_drops
-        where = places[exc.stop].suburb
-        text = f"{exc.van} goes round the closure: {where} moved to the end of the round."
+        if exc.stop in rounds[exc.van].drops:
+            where = places[exc.stop].suburb
+            text = f"{exc.van} goes round the closure: {where} moved to the end of the round."
+        else:
+            text = f"{places[exc.stop].name} is not on {exc.van} any more: the closure changes nothing."
         return {"do": "reorder", "van": exc.van, "order": order, "text": text}
     if exc.kind == "missed":
         again = exc.attempt < 2

@@ -44,7 +44,7 @@ class Routing:
         rounds = await self.f.all_rounds()
         draft = messages.summary(exc, len(rounds[exc.van].drops), self.f.places)
         text = await self.f.write(draft)
-        return {"van": exc.van, "text": text.text, "by": text.by}
+        return {"van": exc.van, "text": " ".join(text.text.split()), "by": text.by}
 
     async def replan(self, exc: DeliveryException, step: str) -> dict[str, Any]:
         """Work out the new rounds, save them, then apply them."""

@@ -255,7 +255,7 @@ async def test_what_cannot_be_asked_is_refused_in_a_sentence(tmp_path):
 async def test_a_model_writes_in_two_places_and_its_text_is_saved_before_it_is_sent(tmp_path, monkeypatch):
     model = tmp_path / "bin" / "claude"
     model.parent.mkdir()
-    model.write_text('#!/bin/sh\necho "a text by $$"\n')
+    model.write_text('#!/bin/sh\necho "a text by $$"; echo "on two lines"\n')
     model.chmod(0o755)
     monkeypatch.setenv("PATH", f"{model.parent}:{os.environ['PATH']}")
     places = {"customer": "told"}
@@ -264,7 +264,7 @@ async def test_a_model_writes_in_two_places_and_its_text_is_saved_before_it_is_s
         await slay(fleet, places)
         await fleet.until("closed", incident=incident)
         assessed = await fleet.until("step", incident=incident, step="assess")
-        assert assessed["text"].startswith("a text by ")
+        assert assessed["text"].startswith("a text by ") and assessed["text"].endswith(" on two lines")
         told = [(e["stop"], e["text"]) for e in fleet.events(incident) if e["kind"] == "told"]
         assert len(dict(told)) == len(set(told))  # nobody got two different texts
         assert all(text.startswith("a text by ") for _, text in told)

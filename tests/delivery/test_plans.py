@@ -111,6 +111,12 @@ def test_a_parcel_that_failed_twice_is_not_handed_to_another_van():
     assert (after["van-1"].back, after["van-2"].drops) == ((STOPS[6],), (STOPS[0],))
 
 
+def test_a_closure_of_a_van_that_has_handed_over_says_that_it_changes_nothing():
+    rounds = {"van-1": Round("van-1", drops=(STOPS[0],)), "van-2": Round("van-2")}
+    parked = do(rounds, GONE, plan_of(GONE, rounds))
+    assert plan_of(CLOSURE, parked)["text"].endswith("is not on van-1 any more: the closure changes nothing.")
+
+
 def test_of_two_vans_that_stop_at_once_only_one_may_leave():
     roster = {"driving": ["van-1", "van-2"], "left": {}}
     other = DeliveryException("d-9", "unreachable", "van-2")

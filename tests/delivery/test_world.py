@@ -168,3 +168,6 @@ def test_asking_a_router_goes_on_where_it_stopped(tmp_path, build_roads, router,
     legs = json.loads((tmp_path / "legs.json").read_text())
     assert legs["metres"][0] == [0.0, 1000.1, 1000.1] and legs["seconds"][1][0] == 61
     assert "OpenStreetMap" in legs["source"]
+    write_places(tmp_path, a=(144.951, -37.81), b=(144.954, -37.81), c=(144.97, -37.81))
+    assert build_roads.main(run) == 0
+    assert len(handler.asked) == 7 + 4 and all("144.97" in asked for asked in handler.asked[7:])
