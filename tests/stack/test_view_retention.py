@@ -1,11 +1,14 @@
 """How long rows live: every retention kind, expiry and purge of the log, topics deleted and made again."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import pytest
 
+from desk.stack.wire import agdx
 from tests.stack.banding import Bench
-from tests.stack.viewing import STREAM, TOPIC, Views, order
+from tests.stack.viewing import INDEX, STREAM, TOPIC, Views, order
 
 
 @pytest.fixture
@@ -153,3 +156,47 @@ async def test_an_unknown_retention_is_refused(views):
             views.control({"ApplyBinding": {**body, "index": "i", "retention": retention}})
             == "invalid_argument"
         )
+
+
+async def test_whoever_is_pinned_keeps_the_rows_whose_records_are_gone(views):
+    views.bind()
+    publish(views, 1, 2, 3, 4)
+    assert views.bench.ok(agdx.FORK_CREATE, {"v": 1, "fork_id": "frozen", "kind": "severed"})
+    first = await views.page(limit=2, order=order("n"))
+    expire(views, 3)
+    rest = {"limit": 2, "order": order("n"), "cursor": first["page"]["next_cursor"]}
+    for _ in range(2):  # before a sweep and after it
+        assert await views.rows("n", **rest) == [3, 4]
+        assert await views.rows("n", fork="frozen") == [1, 2, 3, 4]
+        assert (await numbers(views))[0] == 4
+        publish(views, 5)
+        rows = views.bench.store.db.execute("SELECT count(*) FROM view_1 WHERE gone IS NULL").get
+        assert rows == len(await numbers(views))
+
+
+async def test_a_disk_that_takes_nothing_more_does_not_bring_them_back(views, monkeypatch):
+    def full(*_):
+        raise apsw.FullError("database or disk is full")
+
+    views.bind()
+    publish(views, 1, 2)
+    expire(views, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(views.bench.band.surfaces["registry"].projector, "settle", full)
+        assert await numbers(views) == [2]
+
+
+@pytest.mark.parametrize("partitions", [1, 0])
+async def test_rows_without_records_are_taken_out_once(views, partitions):
+    views.bind(partitions=2)
+    views.publish({"n": 1})
+    views.publish({"n": 2}, partition=1)
+    if partitions:
+        views.bench.log._topics[STREAM, TOPIC] = replace(
+            views.bench.log._topics[STREAM, TOPIC], partitions=partitions
+        )
+    else:
+        remake(views, delete_only=True)
+    assert await numbers(views) == [1, 2][:partitions]
+    registry = views.bench.band.surfaces["registry"]
+    assert registry.projector.gaps(registry.views.get(INDEX)) == []

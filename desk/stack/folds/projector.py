@@ -149,6 +149,10 @@ class Projector:
         """Rows of a view that a query must leave out, because their records are gone."""
         return self.sources.gaps(view, self.of_view(view.name))
 
+    def settle(self, view: View) -> None:
+        """Remove those rows; call inside a transaction."""
+        self.sources.settle(view, self.of_view(view.name))
+
     def expiring(self, view: View) -> bool:
         """Does a row of this view have an end?"""
         return any(binding.retention.ttl_us for binding in self.of_view(view.name))

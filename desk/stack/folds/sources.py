@@ -1,8 +1,8 @@
 """Where a view's rows come from, and when they go: topic incarnations, expired records, lifetimes, row limits.
 
 Records leave the log without a word to the folds (expiry, purge, deletion of a topic). So every query asks for
-the `gaps` between what the log has and what the rows were made from and leaves those rows out, and the next
-fold removes them for good.
+the `gaps` between what the log has and what the rows were made from, and has them settled before it begins: the
+rows are removed, and only those who were pinned before (cursors, severed forks) still see them. So does a fold.
 """
 
 from collections.abc import Iterable
@@ -220,18 +220,32 @@ class Sources:
                 self._swept(view, feeding, now_us)
         self._forget(now_us)
 
-    def _swept(self, view: View, feeding: list[Fed], now_us: int) -> None:
+    def settle(self, view: View, feeding: Iterable[Fed]) -> None:
+        """Remove the rows in gaps; nobody who comes later sees them, and the gaps are none any more."""
         for gap in self.gaps(view, feeding):
             if gap.partition is None:
                 self._views.remove(view, "source = ?", (gap.source,))
+                self._ended(gap.source)
                 continue
             place = 'source = ? AND partition = ? AND "offset" < ?'
             self._views.remove(view, place, (gap.source, gap.partition, gap.before))
             following, _ = self._reach.get((gap.source, gap.partition), (0, 0))
             if gap.before == EVERYTHING:
-                self._reached(gap.source, gap.partition, 0, 0)
+                self._reach.pop((gap.source, gap.partition), None)
+                place = "DELETE FROM view_partition WHERE source = ? AND partition = ?"
+                self._db.execute(place, (gap.source, gap.partition))
             else:
                 self._reached(gap.source, gap.partition, following, gap.before)
+
+    def _ended(self, number: int) -> None:
+        """A source will never give rows again."""
+        for table in ("view_source", "view_partition"):
+            self._db.execute(f"DELETE FROM {table} WHERE source = ?", (number,))
+        self._known = {key: held for key, held in self._known.items() if held[0] != number}
+        self._reach = {place: reach for place, reach in self._reach.items() if place[0] != number}
+
+    def _swept(self, view: View, feeding: list[Fed], now_us: int) -> None:
+        self.settle(view, feeding)
         if any(binding.retention.ttl_us for binding in feeding):
             self._views.remove(view, "expires <= ?", (now_us,))
 

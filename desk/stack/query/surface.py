@@ -17,7 +17,7 @@ from desk.stack.query.kinds import I64_MAX
 from desk.stack.query.pages import Cursor, digest
 from desk.stack.query.relation import Snapshot
 from desk.stack.query.runner import Runner, Stopped
-from desk.stack.store import Store
+from desk.stack.store import Store, StoreError
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.agdx import Feature
 from desk.stack.wire.query import BINARY, REQUESTS, QueryFault, checked, invalid
@@ -113,6 +113,7 @@ class Queries(Surface):
         if context.now_us >= deadline:
             raise SurfaceError({"DeadlineExceeded": {"execution_id": query["execution_id"]}})
         digested, page = digest(query), query["page"]
+        self._settle(query["target"]["index"], context.surface("registry"))
         if page.get("cursor") is not None:
             cursor = Cursor.decode(page["cursor"], digested)
         else:
@@ -166,6 +167,17 @@ class Queries(Surface):
             "page": reply_page(execution.query["page"], result.total, following),
             "context": reply_context(execution.query, evidence),
         }
+
+    def _settle(self, index: str, registry: Any) -> None:
+        """Rows whose records are gone leave the view now, so that only who was pinned before still sees them."""
+        view = registry.views.get(index)
+        if view is None or not registry.projector.gaps(view):
+            return
+        try:
+            with self.store.transaction():
+                registry.projector.settle(view)
+        except StoreError:  # a full disk: the snapshot leaves them out, for everybody
+            registry.reload()
 
     def _snapshot(self, query: Request, cursor: Cursor, context: Context) -> Snapshot:
         registry = context.surface("registry")
