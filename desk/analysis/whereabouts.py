@@ -39,9 +39,8 @@ def whereabouts(frames: Sequence[Frame], minute: int | None = None) -> Picture:
     for van, spot in frame.vans.items():
         mark_van(axes, van, spot)
     made, failed = sum(frame.delivered.values()), sum(frame.failed.values())
-    words = f"{time_of_day(frame.minute)}: {made} drops made (black)" + (
-        f", {failed} failed" if failed else ""
-    )
+    when = "The end of the day" if minute is None else time_of_day(frame.minute)
+    words = f"{when}: {made} drops made (black)" + (f", {failed} failed" if failed else "")
     return captioned(figure, f"{words}.")
 
 
