@@ -171,6 +171,24 @@ EXERCISES: Mapping[str, Exercise] = {
         why="It counts events, repeats included, and asks for exactly one for each parcel.",
         hint="show('delivery.checks') and look for the word raw.",
     ),
+    "14.1": Exercise(
+        asks="Killed in the hold, how often does your resolver look up, and how often does it hold?",
+        right=(2, 2),
+        why="Without a bookmark the next process cannot know that there was one before it, so it does everything again.",
+        hint="A resolver that starts over does both again. What does yours still find when it starts?",
+    ),
+    "14.2": Exercise(
+        asks="How often is the bank asked, and how often does it pay, in each of the four tickets?",
+        right=[(2, 1), (2, 1), (2, 2), (2, 2)],
+        why="Without a note each death is a second trip to the bank; whether that costs money is up to the bank.",
+        hint="In the ticket killed late, something still keeps billing from going to the bank again. What is it?",
+    ),
+    "14.3": Exercise(
+        asks="Does your agent pass?",
+        right=True,
+        why="Wherever it is killed, the log tells the next process what is done, and the bank what is paid.",
+        hint="Find the first row with a fault. What is on the log by then, and does the next process look there?",
+    ),
 }
 """By notebook and number: "2.1" is the first exercise of notebook 02."""
 

@@ -1,6 +1,7 @@
 """The course's notebooks as the tests see them: where they are, their cells, and running one as a reader would."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,10 +37,16 @@ def exempt(cell: nbformat.NotebookNode) -> bool:
     return EXEMPT_TAG in cell.metadata.get("tags", ())
 
 
+def is_agent(cell: nbformat.NotebookNode) -> bool:
+    """Whether the cell is the whole of an agent's module."""
+    return cell.source.startswith("%%agent ")
+
+
 def parsed(cell: nbformat.NotebookNode) -> ast.Module:
-    """The cell's code as a tree; top-level await is allowed as in a kernel."""
+    """The cell's code as a tree, %agent lines left out; top-level await is allowed as in a kernel."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST
-    return compile(cell.source, "<cell>", "exec", flags)  # type: ignore[return-value]
+    source = re.sub(r"^%%?agent .*", "", cell.source, flags=re.M)
+    return compile(source, "<cell>", "exec", flags)  # type: ignore[return-value]
 
 
 def compared_texts(cell: nbformat.NotebookNode) -> Iterator[str]:
