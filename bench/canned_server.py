@@ -63,14 +63,14 @@ class Recorder:
                 writer.write(frame)
                 answer = await _frame(answers, reader)
                 request = decode_request(frame)
-                self.replies[_key(request)].append((execution(request.body), answer[HEADER:]))
+                self.replies[_key(request)].append((execution(request.body), bytes(answer[HEADER:])))
                 back.write(answer)
         except ConnectionError:
             writer.close()
             back.close()
 
 
-async def _frame(splitter: Splitter, source: asyncio.StreamReader) -> bytes:
+async def _frame(splitter: Splitter, source: asyncio.StreamReader) -> bytes | memoryview:
     while (frame := splitter.next()) is None:
         data = await source.read(1 << 18)
         if not data:

@@ -63,8 +63,11 @@ class Splitter:
     def feed(self, data: bytes | memoryview) -> None:
         self._buffer += data
 
-    def next(self) -> bytes | None:
-        """The next whole frame, None when more bytes are needed; BadFrame for a size out of bounds."""
+    def next(self) -> bytes | memoryview | None:
+        """The next whole frame, None when more bytes are needed; BadFrame for a size out of bounds.
+
+        A view where the buffer holds nothing else: a large frame is not copied once more.
+        """
         buffer = self._buffer
         if len(buffer) < HEADER:
             return None
@@ -75,20 +78,20 @@ class Splitter:
             return None
         if len(buffer) == size:
             self._buffer = bytearray()
-            return bytes(buffer)
+            return memoryview(buffer)
         frame = bytes(buffer[:size])
         del buffer[:size]
         return frame
 
 
-def decode_request(frame: bytes) -> Request:
+def decode_request(frame: bytes | memoryview) -> Request:
     """A whole frame as a request; BadFrame when it is another kind."""
     if frame[60] != FrameKind.REQUEST:
         raise BadFrame(f"a frame of kind {frame[60]}")
     client, number, operation, session, code = _REQUEST.unpack_from(frame, 128)
     if operation != Operation.NON_REPLICATED:
         code = REPLICATED.get(operation, 0)
-    return Request(client, number, operation, session, code, frame[HEADER:])
+    return Request(client, number, operation, session, code, bytes(frame[HEADER:]))
 
 
 def encode_reply(request: Request, op: int, status: int, body: bytes | Sequence[bytes] = b"") -> bytes:
