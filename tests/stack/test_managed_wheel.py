@@ -1,5 +1,7 @@
 """The real SDK over a socket: key-value, leases, batches, memory, presence; and what SIGKILL must not undo."""
 
+import struct
+
 import laser_sdk as ls
 import pytest
 
@@ -115,4 +117,26 @@ async def test_versions_fences_and_memory_survive_a_killed_stack(tmp_path):
         assert (await kv.renew_lease("run", "worker-1", lease.token, 60_000)).token == lease.token
         assert await conflict(kv.lease("run", "worker-2", 60_000)) == lease.token
         assert [item.payload for item in await laser.memory("customers").recall()] == [b"fact"]
+        await laser.close()
+
+
+async def test_a_dead_letter_is_redriven_from_its_numeric_place_also_after_a_kill(tmp_path):
+    async with stack_process(tmp_path) as stack:
+        laser = await connect(stack.connection)
+        await laser.topic("jobs").ensure(1)
+        await laser.topic("jobs").publish().payload(b"fine").send()
+        sent = await laser.topic("jobs").publish().payload(b"poison").send()
+        (place,) = sent.confirmations
+        source = struct.pack(">IIIQ", place.stream_id, place.topic_id, place.partition_id, place.base_offset)
+        capsule = {"source": source, "reason": 1, "attempts": 3, "payload": b"poison"}
+        await stack.kill()
+        await stack.start()
+        await laser.close()
+        laser = await connect(stack.connection)
+        await laser.redrive_dead_letter(capsule)
+        records = await laser.topic("jobs").replay().poll()
+        assert [record.payload for record in records] == [b"fine", b"poison", b"poison"]
+        with pytest.raises(ls.LaserError, match="no longer exists"):
+            gone = struct.pack(">IIIQ", place.stream_id, 999, 0, 0)
+            await laser.redrive_dead_letter({**capsule, "source": gone})
         await laser.close()
