@@ -22,7 +22,7 @@ async def resolve(desk: Desk, session: ls.Session, body: dict[str, Any]) -> None
         await desk.event(
             "replay", key=False, text=f"from checkpoint, {len(since)} turn(s) since: {names(since)}"
         )
-        results = [turn for turn in since if is_lookup_result(turn)]
+        results = lookup_results(since, body.get("order"))
         if results:
             await finish(desk, session, body, json.loads(results[-1].text()), since)
         else:
@@ -117,6 +117,13 @@ async def answer_question(desk: Desk, body: dict[str, Any], record: dict[str, An
         f"Answer from these cited facts, keep each citation: {sentences}", f"Dear customer, {sentences}"
     )
     await desk.end_issue("answered")
+
+
+def lookup_results(turns: Sequence[ls.SessionTurn], order: str | None) -> list[ls.SessionTurn]:
+    """What order_lookup found for this order. Another issue of the ticket has its own in the same session."""
+    calls = [turn for turn in turns if turn.display == "tool.call"]
+    mine = {c.message.envelope["correlation"] for c in calls if json.loads(c.text())["order"] == order}
+    return [t for t in turns if is_lookup_result(t) and t.message.envelope["correlation"] in mine]
 
 
 def is_lookup_result(turn: ls.SessionTurn) -> bool:
