@@ -86,8 +86,8 @@ async def test_a_drop_that_was_made_before_the_kill_is_not_failed_by_what_happen
 async def test_a_new_simulator_reads_every_position_report_however_many(tmp_path):
     async with running(tmp_path, **STILL) as fleet:
         late = {"minute": 99.0, "van": "van-1", "status": "idle", "metres": 0.0}
-        for record in ({**late, "minute": 0.0}, late):
-            for _ in range(6):
+        for record, batches in (({**late, "minute": 0.0}, 10), (late, 1)):  # one poll takes in 10,000
+            for _ in range(batches):
                 batch = fleet.laser.topic(POSITIONS).publish_batch()
                 for _ in range(1_000):
                     batch = batch.add_json(record)
