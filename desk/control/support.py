@@ -213,6 +213,7 @@ class SupportDesk(Processes):
             await self.see_through(ticket, answer, timeout)
             if killing:
                 await killing
+            await self._acknowledged()
         finally:
             if killing:
                 killing.cancel()
@@ -227,6 +228,16 @@ class SupportDesk(Processes):
         tickets = [await self.open_ticket(scenario) for scenario in scenarios]
         await asyncio.gather(*(self.see_through(ticket, answer, timeout) for ticket in tickets))
         return tickets
+
+    async def _acknowledged(self) -> None:
+        """Wait until the agents have acknowledged what they finished: `closed` is written before that, and whoever
+        restarts one in between has its work done again. With other tickets at work, a second must do.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                for name in AGENTS:
+                    while any(offset.stored < offset.head for offset in await self.group(name)):  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
 
     async def _kill_at(self, ticket: Ticket, name: str, at: str, timeout: float) -> None:
         await self.until(ticket, at, timeout=timeout)

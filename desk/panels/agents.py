@@ -37,14 +37,14 @@ class AgentsPanel(Panel):
     """Cards for every process but the stack, kept up to date by the supervisor's word."""
 
     def __init__(self, desk: Any) -> None:
-        self._desk = desk
+        self._desk, self._supervisor = desk, desk.supervisor  # of a desk that has stopped, too
         self._cards: dict[str, AgentCard] = {}
         self._row = row([])
         self._monkey = button("Start chaos", tooltip="Kill a random agent every few seconds", width="120px")
         self._monkey_says = Line()
         super().__init__("Agents", [self._row, row([self._monkey, self._monkey_says])])
         Press(self._monkey, self._switch_chaos, self.problem)
-        desk.supervisor.listen(self.show)
+        self._supervisor.listen(self.show)
         for state in desk.processes.values():
             self.show(state)
 
@@ -59,10 +59,10 @@ class AgentsPanel(Panel):
         self._cards[state.name].show(state)
 
     async def _switch_chaos(self) -> None:
-        await self._desk.chaos(not self._desk.supervisor.monkey)
+        await self._desk.chaos(not self._supervisor.monkey)
 
     def _show_monkey(self) -> None:
-        loose = self._desk.supervisor.monkey
+        loose = self._supervisor.monkey
         label = "Stop chaos" if loose else "Start chaos"
         if self._monkey.description != label:
             self._monkey.description = label

@@ -93,6 +93,19 @@ async def test_the_baseline_starts_over(support: SupportDesk) -> None:
     assert (asked.looked_up, asked.held, asked.asked_raw) == (2, 2, 2)
 
 
+async def test_what_was_run_is_acknowledged(support: SupportDesk) -> None:
+    await support.use_baseline("billing")
+    await support.use_bank("forgetful")
+    tickets = []
+    for _ in range(4):  # a restart before the acknowledgement would pay again
+        tickets.append(await support.run("duplicate", timeout=15))
+        await support.restart("billing")
+    await support.run("question")
+    await support.use_shipped("billing")
+    await support.use_bank("keyed")
+    assert [support.counts(ticket).paid for ticket in tickets] == [1] * 4
+
+
 async def test_the_place_to_die_is_for_the_ticket_that_was_opened(support: SupportDesk) -> None:
     before = await support.run("duplicate", answer=None)
     await support.restart("billing", die_at="paid")  # holds still there, as one that is about to be killed

@@ -6,6 +6,7 @@ import ipywidgets as widgets
 import pytest
 
 from desk import panels
+from desk.control import start
 from desk.control.errors import DeskError
 from tests.analysis.samples import WORK, event, killed_in_the_hold
 from tests.panels.standing import StandIn
@@ -87,6 +88,13 @@ async def test_a_monkey_let_loose_by_code_can_be_caught_by_the_button(desk):
     await settle()
     assert desk.done == [("chaos", True), ("chaos", False)]
     assert len(buttons(panel, "Start chaos")) == 1
+
+
+async def test_a_desk_with_a_panel_can_be_stopped(tmp_path):
+    support = await start("support", data=tmp_path)
+    panel = panels.agents(support)
+    await support.stop()
+    assert "stopped" in words(panel) and "up<" not in words(panel)
 
 
 async def test_what_went_wrong_is_one_sentence_in_the_panel(desk):
