@@ -15,7 +15,7 @@ from desk.stack.query.executions import Execution, Executions
 from desk.stack.query.indexer import Indexer
 from desk.stack.query.kinds import I64_MAX
 from desk.stack.query.pages import Cursor, digest
-from desk.stack.query.relation import Snapshot
+from desk.stack.query.relation import Gap, Snapshot
 from desk.stack.query.runner import Runner, Stopped
 from desk.stack.store import Store, StoreError
 from desk.stack.wire import agdx, cbor
@@ -113,13 +113,13 @@ class Queries(Surface):
         if context.now_us >= deadline:
             raise SurfaceError({"DeadlineExceeded": {"execution_id": query["execution_id"]}})
         digested, page = digest(query), query["page"]
-        self._settle(query["target"]["index"], context.surface("registry"))
+        gaps = self._settled(query["target"]["index"], context.surface("registry"))
         if page.get("cursor") is not None:
             cursor = Cursor.decode(page["cursor"], digested)
         else:
             views, skip = context.surface("registry").views, min(page.get("offset") or 0, I64_MAX)
             cursor = Cursor(views.seq, context.now_us, 0, skip, views.places(query["target"]["index"]))
-        snapshot = self._snapshot(query, cursor, context)
+        snapshot = self._snapshot(query, cursor, context, gaps)
         frontier = context.surface("registry").projector.frontier(snapshot.view)
         part = cursor.page(page["limit"])
 
@@ -168,18 +168,23 @@ class Queries(Surface):
             "context": reply_context(execution.query, evidence),
         }
 
-    def _settle(self, index: str, registry: Any) -> None:
-        """Rows whose records are gone leave the view now, so that only who was pinned before still sees them."""
-        view = registry.views.get(index)
-        if view is None or not registry.projector.gaps(view):
-            return
-        try:
-            with self.store.transaction():
-                registry.projector.settle(view)
-        except StoreError:  # a full disk: the snapshot leaves them out, for everybody
-            registry.reload()
+    def _settled(self, index: str, registry: Any) -> Sequence[Gap]:
+        """Rows whose records are gone leave the view now, so that only who was pinned before still sees them.
 
-    def _snapshot(self, query: Request, cursor: Cursor, context: Context) -> Snapshot:
+        Returns the gaps that stay.
+        """
+        view = registry.views.get(index)
+        gaps = registry.projector.gaps(view) if view else ()
+        if gaps:
+            try:
+                with self.store.transaction():
+                    registry.projector.settle(view)
+                return ()
+            except StoreError:  # a full disk: the snapshot leaves them out, for everybody
+                registry.reload()
+        return gaps
+
+    def _snapshot(self, query: Request, cursor: Cursor, context: Context, gaps: Sequence[Gap]) -> Snapshot:
         registry = context.surface("registry")
         name, upto, layers = query["target"]["index"], cursor.upto, ()
         if query.get("fork") is not None:
@@ -193,7 +198,7 @@ class Queries(Surface):
             raise invalid("the cursor is not one this stack gave")
         self._indexer.want(registry.views, view, [key["field"] for key in query.get("by_key") or ()])
         view = (registry.views.get(name) or view).narrowed(cursor.columns)
-        gaps, expiring = registry.projector.gaps(view), registry.projector.expiring(view)
+        expiring = registry.projector.expiring(view)
         return Snapshot(view, upto, cursor.now_us, tuple(layers), tuple(gaps), expiring)
 
 
