@@ -20,7 +20,9 @@ HOSTS = re.compile(
         ]
     )
 )
-PLACES = re.compile("|".join(["/wo" + "rk/", "/fa" + "rm/", r"(?<![\w/])/ro" + "ot/", r"\.\./sha" + "red"]))
+PLACES = re.compile(
+    "|".join([r"(?<![\w}])/wo" + "rk/", "/fa" + "rm/", r"(?<![\w/])/ro" + "ot/", r"\.\./sha" + "red"])
+)
 
 
 def tracked() -> list[Path]:
