@@ -21,7 +21,9 @@ HOSTS = re.compile(
     )
 )
 PLACES = re.compile(
-    "|".join([r"(?<![\w}])/wo" + "rk/", "/fa" + "rm/", r"(?<![\w/])/ro" + "ot/", r"\.\./sha" + "red"])
+    "|".join(
+        [r"(?<![\w}])/wo" + "rk/", r"(?<![\w}])/fa" + "rm/", r"(?<![\w/])/ro" + "ot/", r"\.\./sha" + "red"]
+    )
 )
 
 
