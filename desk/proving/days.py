@@ -11,12 +11,11 @@ from desk.control.day import approve_the_dispute, mend_the_gateway
 from desk.control.errors import DeskError
 from desk.delivery.incidents import to_text
 from desk.delivery.layout import EVENTS, INBOX
-from desk.proving.cases import ANSWERED, STOPPED, Case, Done, Seen, row
+from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.plays import Day
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired
-from desk.proving.stray import replacement
-from desk.proving.tickets import go_on
+from desk.proving.stage import Stage, all_fired, done
+from desk.proving.stray import go_on, replaced
 from desk.runtime.spec import Spec
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
@@ -65,9 +64,7 @@ async def perform(stage: Stage, case: Case) -> Done:
     expected = stage.expected.get(case.play.name)
     run = {"stream": f"fleet-{day}", "disputes": case.play.disputes, "expected": expected}
     verdict = await stage.judge(case.play.desk, run)
-    hit = sum(len(relay.hits) for relay in relays.values())
-    seen = {agent: Seen(tuple(relay.seen), asked.get(agent, 0)) for agent, relay in relays.items()}
-    return Done(row(case, hit, (*trouble, *verdict["violations"]), verdict["raw"]), seen, verdict["outcome"])
+    return done(case, relays, asked, trouble, verdict)
 
 
 async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]) -> None:
@@ -117,18 +114,12 @@ async def _stopped(
         switches=_world(case.play),
         connection=fleet.supervisor.connection,
     )
-    replacing = asyncio.create_task(replacement(spec, relay))
-    try:
+    async with replaced(spec, relay):
         await _live(fleet, case, relays, asked)
         await all_fired(relays)
         if relay.hits:
-            await go_on(fleet, agent, relay)
+            await go_on(agent, relay, fleet.supervisor)
             await _quiet(fleet)
-    finally:
-        replacing.cancel()
-        if replacing.done() and not replacing.cancelled():
-            replacing.result().kill()
-            await replacing.result().wait()
 
 
 def _world(play: Day) -> dict[str, str]:

@@ -32,7 +32,7 @@ _YOUNG = (0.05, 2.0)  # seconds after which that happens
 _ENDING = (SUPERVISOR, KERNEL, GROUP)
 """After which the desk has to be started again."""
 _FOLLOW = 20.0  # seconds for everything below to follow its owner
-_SPREAD = 1.6  # the longest way between two deaths, in events: this many even shares of the whole
+_SPREAD = 1.5  # the longest way between two deaths, in events: this many even shares of the whole
 _LONG_DAY = ("--vans", "8", "--orders", "12")
 
 

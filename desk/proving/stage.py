@@ -5,13 +5,13 @@ import itertools
 import json
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from desk.control.errors import DeskError
 from desk.proving import day_invariants, invariants
-from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case
+from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case, Done, Seen, row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Relay
 
@@ -91,3 +91,17 @@ async def all_fired(relays: Mapping[str, Relay]) -> None:
     _, late = await asyncio.wait(waiting, timeout=FIRED)
     for task in late:
         task.cancel()
+
+
+def done(
+    case: Case,
+    relays: Mapping[str, Relay],
+    asked: Mapping[str, int],
+    trouble: Sequence[str],
+    verdict: Mapping[str, Any],
+) -> Done:
+    """What came of a case. asked: how many writes of an agent came before a person answered."""
+    hit = sum(len(relay.hits) for relay in relays.values())
+    seen = {agent: Seen(tuple(relay.seen), asked.get(agent, 0)) for agent, relay in relays.items()}
+    violations = (*trouble, *verdict["violations"])
+    return Done(row(case, hit, violations, verdict["raw"]), seen, verdict.get("outcome", {}))

@@ -6,23 +6,51 @@ It ends when stdin does.
 import asyncio
 import json
 import os
+import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from desk.proving.relay import Relay
-from desk.proving.stage import SILENT, python
+from desk.proving.stage import FIRED, SILENT, python
 from desk.runtime import life
 from desk.runtime.process import run
 from desk.runtime.spec import Spec
+from desk.supervisor.client import Supervisor
 
 
-async def replacement(spec: Spec, relay: Relay) -> asyncio.subprocess.Process:
-    """When the agent behind the relay has been stopped for long enough, start another in its place."""
-    await relay.fired.wait()
-    await asyncio.sleep(1.2 * SILENT)
-    with (spec.folder / "logs" / "stray.err").open("ab") as log:
-        process = await python("-m", "desk.proving.stray", stderr=log)
-    process.stdin.write(json.dumps(spec.to_json()).encode() + b"\n")
-    return process
+@asynccontextmanager
+async def replaced(spec: Spec, relay: Relay) -> AsyncIterator[None]:
+    """When the agent behind the relay has been stopped for long enough, another takes its place; it goes with the
+    block.
+    """
+    process: asyncio.subprocess.Process | None = None
+
+    async def replace() -> None:
+        nonlocal process
+        await relay.fired.wait()
+        await asyncio.sleep(1.2 * SILENT)
+        with (spec.folder / "logs" / "stray.err").open("ab") as log:
+            process = await python("-m", "desk.proving.stray", stderr=log)
+        process.stdin.write(json.dumps(spec.to_json()).encode() + b"\n")
+
+    replacing = asyncio.create_task(replace())
+    try:
+        yield
+    finally:
+        replacing.cancel()
+        if process:
+            process.kill()
+            await process.wait()
+
+
+async def go_on(agent: str, relay: Relay, supervisor: Supervisor) -> None:
+    """Continue the stopped agent, and give it time to do what it still means to do, or to leave."""
+    os.kill(relay.hits[0], signal.SIGCONT)
+    relay.sever()
+    end = asyncio.get_running_loop().time() + FIRED
+    while supervisor.states[agent].pid == relay.hits[0] and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
 
 
 def main() -> None:

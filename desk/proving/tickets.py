@@ -2,16 +2,14 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 from typing import Any
 
 from desk.control import support as desks
 from desk.control.errors import DeskError
-from desk.proving.cases import ANSWERED, STOPPED, Case, Done, Seen, row
+from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.relay import Relay
-from desk.proving.stage import FIRED, Stage, all_fired
-from desk.proving.stray import replacement
+from desk.proving.stage import Stage, all_fired, done
+from desk.proving.stray import go_on, replaced
 from desk.runtime.spec import Spec
 from desk.support.agent import EVENTS
 
@@ -31,8 +29,8 @@ async def perform(stage: Stage, case: Case) -> Done:
         for agent, told in (await stage.switches(case, relays)).items():
             await support.supervisor.restart(agent, **told)
         ticket = await support.open_ticket(case.play.scenario)
-        playing = _stopped(support, ticket, case, relays) if case.way == STOPPED else _see(support, ticket, case, relays, asked)  # fmt: skip
-        await playing
+        see = _stopped if case.way == STOPPED else _see
+        await see(support, ticket, case, relays, asked)
         await all_fired(relays)
         for relay in relays.values():
             relay.admit()
@@ -44,9 +42,7 @@ async def perform(stage: Stage, case: Case) -> Done:
         for relay in relays.values():
             await relay.close()
     verdict = await stage.judge(case.play.desk, _run(support, case))
-    hit = sum(len(relay.hits) for relay in relays.values())
-    seen = {agent: Seen(tuple(relay.seen), asked.get(agent, 0)) for agent, relay in relays.items()}
-    return Done(row(case, hit, (*trouble, *verdict["violations"]), verdict["raw"]), seen)
+    return done(case, relays, asked, trouble, verdict)
 
 
 async def _see(
@@ -71,7 +67,9 @@ async def _see(
     await support.until(ticket, "closed", timeout=_LONG)
 
 
-async def _stopped(support: desks.SupportDesk, ticket: str, case: Case, relays: dict[str, Relay]) -> None:
+async def _stopped(
+    support: desks.SupportDesk, ticket: str, case: Case, relays: dict[str, Relay], asked: dict[str, int]
+) -> None:
     """See the ticket through with a replacement, then let the stopped agent go on."""
     [(agent, relay)] = relays.items()
     spec = Spec(
@@ -83,27 +81,12 @@ async def _stopped(support: desks.SupportDesk, ticket: str, case: Case, relays: 
         settings=support.settings,
         connection=support.supervisor.connection,
     )
-    replacing = asyncio.create_task(replacement(spec, relay))
-    try:
-        await support.see_through(ticket, case.play.answer, timeout=_LONG)
+    async with replaced(spec, relay):
+        await _see(support, ticket, case, relays, asked)
         await all_fired(relays)
         if relay.hits:
-            await go_on(support, agent, relay)
+            await go_on(agent, relay, support.supervisor)
             await _quiet(support)
-    finally:
-        replacing.cancel()
-        if replacing.done() and not replacing.cancelled():
-            replacing.result().kill()
-            await replacing.result().wait()
-
-
-async def go_on(desk: Any, agent: str, relay: Relay) -> None:
-    """Continue the stopped agent, and give it time to do what it still means to do, or to leave."""
-    os.kill(relay.hits[0], signal.SIGCONT)
-    relay.sever()
-    end = asyncio.get_running_loop().time() + FIRED
-    while desk.processes[agent].pid == relay.hits[0] and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
 
 
 def _run(support: desks.SupportDesk, case: Case) -> dict[str, Any]:
