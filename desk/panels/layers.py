@@ -22,7 +22,7 @@ STOPS = {
 
 CSS = """<style>
 .desk-map .leaflet-container { background: var(--jp-layout-color0); font: inherit; border-radius: 6px; }
-.desk-map .leaflet-div-icon { background: none; border: none; transition: transform .25s linear; }
+.desk-map .leaflet-div-icon { background: none; border: none; transition: transform .45s linear; }
 .desk-map .leaflet-zoom-anim .leaflet-div-icon { transition: transform .25s cubic-bezier(0, 0, .25, 1); }
 .desk-van { width: 26px; height: 26px; border-radius: 13px; border: 2px solid #fff; color: #fff; text-align: center;
   font: 600 13px/22px var(--jp-ui-font-family); background: var(--desk-colour); box-sizing: border-box; }
