@@ -58,14 +58,15 @@ async def finish(
         if owner != desk.handoff:
             decision = policy.claimed(decision, owner.partition(":")[0])
     await desk.event("policy", state=decision.outcome, text=f"{decision.what} ({', '.join(decision.rules)})")
-    if decision.outcome != "due":
+    if record is None or decision.outcome != "due":
         reasons = " ".join(decision.reasons)
         await desk.reply(
             f"No refund by this desk. {reasons}", f"Dear customer, we could not refund this. {reasons}"
         )
         await desk.end_issue(decision.outcome)
         return
-    await ask_person(desk, body, decision, since)
+    # money goes back to whoever paid, signed in or not
+    await ask_person(desk, {**body, "customer": record["customer"]}, decision, since)
 
 
 async def ask_person(

@@ -7,6 +7,7 @@ import pytest
 
 from desk.control import DeskError
 from desk.control.support import SupportDesk
+from desk.support import world
 from desk.support.agent import LANE
 from desk.support.tickets import SCENARIOS
 
@@ -40,6 +41,16 @@ async def test_the_answer_to_a_question_cites_its_sources(support: SupportDesk) 
     ticket = await support.run("question")
     reply = await support.until(ticket, "reply")
     assert all(source in reply["text"] for source in ("[kb-delivery]", "[order 1051]", "[history c-3]"))
+
+
+async def test_a_refund_goes_to_whoever_paid_signed_in_or_not(support: SupportDesk) -> None:
+    words = "Order 1300 was charged twice, please refund one"
+    ticket = await support.open_ticket(words, customer="")
+    asked = await support.until(ticket, "asked", "closed")
+    assert asked["kind"] == "asked"
+    assert asked["customer"] == world.load().orders["1300"]["customer"] != ""
+    await support.decline(ticket)
+    await support.until(ticket, "closed")
 
 
 async def test_the_same_charge_in_a_second_ticket_is_not_paid_again(support: SupportDesk) -> None:
