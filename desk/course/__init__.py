@@ -10,13 +10,16 @@ from desk.analysis.bill import bill_beside, discrepancies
 from desk.analysis.copies import shares, shares_plot
 from desk.analysis.counting import counts
 from desk.analysis.days import checks, plans_beside_solver
+from desk.analysis.evals import evals
 from desk.analysis.exception_story import story
+from desk.analysis.incoming import incoming
 from desk.analysis.journal import journal, steps
 from desk.analysis.kept import kept, offsets
 from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.picture import Picture
 from desk.analysis.recovery import recovery_chart
 from desk.analysis.rounds import beside, drops, rounds
+from desk.analysis.spending import latency_plot, spent
 from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
 from desk.control.errors import awaited
@@ -29,6 +32,7 @@ from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
 from desk.course.starting import reset, start
+from desk.course.versions import same_day, told_otherwise, versions
 from desk.delivery.incidents import FIVE
 
 __all__ = [
@@ -43,9 +47,12 @@ __all__ = [
     "counts",
     "discrepancies",
     "drops",
+    "evals",
     "exam",
+    "incoming",
     "journal",
     "kept",
+    "latency_plot",
     "most_hit",
     "offsets",
     "panel",
@@ -56,17 +63,21 @@ __all__ = [
     "reset",
     "rewind",
     "rounds",
+    "same_day",
     "served",
     "set_up",
     "shares",
     "shares_plot",
     "show",
+    "spent",
     "squeeze_in",
     "start",
     "steps",
     "timeline",
     "told",
+    "told_otherwise",
     "turns",
+    "versions",
 ]
 
 install(get_ipython())  # a lesson has %%agent from its first cell on

@@ -189,6 +189,18 @@ EXERCISES: Mapping[str, Exercise] = {
         why="Wherever it is killed, the log tells the next process what is done, and the bank what is paid.",
         hint="Find the first row with a fault. What is on the log by then, and does the next process look there?",
     ),
+    "15.1": Exercise(
+        asks="For which ticket was the same lookup paid twice?",
+        right="t-8",
+        why="A lookup that was killed before its answer was recorded is made again, and both are on the bill.",
+        hint="counts(support, tickets) shows who has more than one lookup. Were both of them about the same order?",
+    ),
+    "15.2": Exercise(
+        asks="Does your version need fewer than ten lookups, and does no check say NO?",
+        right=(True, True),
+        why="It saves the lookup that could not have found anything, and no customer is told less than before.",
+        hint="evals shows which ticket got worse, or counts which lookups are left. What does body hold about the order?",
+    ),
 }
 """By notebook and number: "2.1" is the first exercise of notebook 02."""
 
