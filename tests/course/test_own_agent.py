@@ -1,5 +1,7 @@
 """Notebook 14's exercises: each check fails on the untouched cell and on a typical wrong answer, and passes on the solution."""
 
+import ast
+import inspect
 import re
 
 import pytest
@@ -7,6 +9,7 @@ import pytest_asyncio
 
 from desk.control import start
 from desk.course import check, exam
+from desk.support import billing, resolver
 from tests.notebooks.lessons import FOLDER, code_cells, is_agent, read
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -43,6 +46,19 @@ async def test_every_exercise_has_its_cell_and_its_solution():
         "billing",
         "mine",
     }
+
+
+def body_of(source: str, name: str) -> str:
+    """A function's statements without its docstring, as a tree."""
+    found = next(node for node in ast.parse(source).body if getattr(node, "name", "") == name)
+    return "\n".join(ast.dump(node) for node in found.body[bool(ast.get_docstring(found)) :])
+
+
+@pytest.mark.parametrize(
+    ("agent", "shipped", "name"), [("resolver", resolver, "resolve"), ("billing", billing, "refund")]
+)
+async def test_the_untouched_cell_is_what_is_shipped(agent, shipped, name):
+    assert body_of(UNTOUCHED[agent], name) == body_of(inspect.getsource(shipped), name)
 
 
 @pytest.mark.parametrize(
