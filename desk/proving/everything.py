@@ -121,8 +121,8 @@ async def live(
                 break
             if left and owner.working and not ending and owner.events >= (first or 0) + due:
                 whom = left.pop(0)
-                below = psutil.Process(owner.process.pid).children(recursive=True)
                 with contextlib.suppress(psutil.NoSuchProcess):  # it has just died of another's death
+                    below = psutil.Process(owner.process.pid).children(recursive=True)
                     owner.kill(whom)
                     found.deaths += 1
                     ending = whom in _ENDING
