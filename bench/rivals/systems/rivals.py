@@ -163,7 +163,10 @@ class Restate(Rival):
             await self._server.wait()
 
     async def _open(self, ticket: str) -> None:
-        await until(lambda: post(f"{self._ingress}/ticket/{ticket}/work/send", None), "Restate's ingress")
+        await until(
+            lambda: post("/".join([self._ingress, "ticket", ticket, "work", "send"]), None),
+            "Restate's ingress",
+        )
 
 
 RIVALS = (Plain, Dbos, LangGraph, Restate)
