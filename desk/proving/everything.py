@@ -127,13 +127,15 @@ async def live(
                     found.deaths += 1
                     ending = whom in _ENDING
                 first, due = owner.events, draw.randint(1, apart)
-        if owner.done:
+        if owner.done and not ending:
             found.deaths += sum(owner.deaths.values()) if "--chaos" in options else 0
             found.events = owner.events
             await _judge(owner, found, calm.outcome if calm else None)
             owner.process.stdin.close()
             await owner.process.wait()
             return found
+        if owner.done:  # it was killed when it had just got done: resumed, its stack can be asked
+            owner.process.stdin.close()
         await owner.process.wait()
         _, alive = await asyncio.to_thread(psutil.wait_procs, below, _FOLLOW)
         found.violations += [f"{process.name()} outlived the {whom}" for process in alive]

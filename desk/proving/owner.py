@@ -28,6 +28,7 @@ from desk.supervisor.client import ProcessState
 
 STACK = "stack"
 _LONG = 600.0  # seconds: a desk may be killed many times meanwhile
+_HOLD = 1.0  # seconds: without a hold the tickets can be done before anybody has been killed
 _DAY = "d1"
 _TICKETS = [play for play in PLAYS.values() if play.name == play.scenario]
 
@@ -70,7 +71,7 @@ async def own(told: argparse.Namespace) -> None:
 
 async def _start(told: argparse.Namespace) -> Any:
     if told.desk == SUPPORT:
-        return await start("support", data=told.folder, resume=told.resume)
+        return await start("support", data=told.folder, resume=told.resume, policy_pause=_HOLD)
     day = {"day": _DAY, "vans": told.vans, "orders": told.orders}
     return await start(
         "fleet",

@@ -55,7 +55,7 @@ async def test_whatever_dies_the_work_goes_on_where_it_was(tmp_path: Path, calm:
 @in_one_loop
 async def test_chaos_with_the_stack_in_it(tmp_path: Path, calm: dict[str, Outcome]) -> None:
     both = await asyncio.gather(
-        *(live(desk, tmp_path / desk, [], 5, calm[desk], "--chaos", "0.7", "--seed", "5") for desk in calm)
+        *(live(desk, tmp_path / desk, [], 5, calm[desk], "--chaos", "0.5", "--seed", "5") for desk in calm)
     )
     for found in both:
         assert found.violations == [] and found.deaths > 0
