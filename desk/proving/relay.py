@@ -208,7 +208,7 @@ async def _owner(port: int) -> int:
     while asyncio.get_running_loop().time() < end:
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
-                if any(link.laddr and link.laddr.port == port for link in process.net_connections("tcp")):
+                if any(link.laddr and link.laddr.port == port for link in process.net_connections("tcp4")):
                     return process.pid
         await asyncio.sleep(0.01)
     raise RuntimeError(f"No process of the desk is connected from port {port}.")
