@@ -21,7 +21,7 @@ async def turns(support: SupportDesk, ticket: str, issue: int = 1) -> Sheet:
 
     What stands below the line is what `turns_since` returns. A ticket of several issues has a checkpoint for each.
     """
-    session = support.laser.sessions().open(ls.derive_session_id(support.stream, "", str(awaited(ticket))))
+    session = support.laser.sessions().open(support.lane.session(awaited(ticket)))
     saved = await get_json(support.laser.kv("checkpoints"), f"{ticket}:resolve-{issue}")
     checkpoint = ls.Checkpoint.from_json(saved["cp"]) if saved else await session.checkpoint()
     before = await session.turns_at(checkpoint)

@@ -8,7 +8,7 @@ import pytest
 from desk.control import DeskError
 from desk.control.support import SupportDesk
 from desk.support import world
-from desk.support.agent import LANE
+from desk.support.agent import LANE, PARTITIONS
 from desk.support.tickets import SCENARIOS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -119,12 +119,23 @@ async def test_nothing_became_a_dead_letter_or_a_crash(support: SupportDesk) -> 
 
 async def test_the_ticket_is_a_session_that_ends(support: SupportDesk) -> None:
     ticket = await support.run("duplicate")
-    session = (
-        support.laser.sessions().open(ls.derive_session_id(support.stream, "", ticket)).as_agent("reader")
-    )
+    session = support.laser.sessions().open(support.lane.session(ticket)).as_agent("reader")
     turns = await session.turns_since(ls.Checkpoint.from_json(json.dumps({"per_topic": {}})))
     shown = [turn.display for turn in turns]
     assert shown.count("tool.call") == shown.count("tool.result") == 1 and "user.message" in shown
+
+
+async def test_a_ticket_never_waits_behind_the_seven_before_it(support: SupportDesk) -> None:
+    """A handler that holds delays its partition, so tickets take turns; all of one ticket stays on one partition."""
+    found = []
+    for _ in range(PARTITIONS):
+        ticket = await support.run("not_due")
+        session = support.laser.sessions().open(support.lane.session(ticket))
+        turns = await session.turns_at(await session.checkpoint())
+        assert len(turns) > 3
+        found.append({str(turn.message.id).partition(":")[0] for turn in turns})
+    assert all(len(partitions) == 1 for partitions in found)
+    assert len(set.union(*found)) == PARTITIONS
 
 
 async def test_the_group_has_acknowledged_everything(support: SupportDesk) -> None:
