@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import everything, report, sweep
-from desk.proving.cases import HUNG, ONCE, STOPPED, WAYS, Case, Row
+from desk.proving.cases import HUNG, ONCE, STOPPED, TWICE, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
 from desk.proving.stage import Stage
@@ -48,11 +48,16 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
     async with Stage(_folder()) as stage:
         known = await sweep.points(stage, desk)
         expected = stage.expected
+
+        def left(way: str, wanted: int) -> int:
+            """How many runs of a way are still wanted: a sweep that goes on draws from other points."""
+            return max(0, wanted - sum((row.desk, row.way) == (desk, way) for row in rows.done.values()))
+
         chosen = [
             *sweep.sample(known.asking, size.answered, seed),
-            *sweep.twice(known.cases, size.twice, seed),
-            *sweep.stopped(known.cases, STOPPED, size.stopped, seed),
-            *sweep.stopped(known.cases, HUNG, size.hung, seed + 1),
+            *sweep.twice(known.cases, left(TWICE, size.twice), seed),
+            *sweep.stopped(known.cases, STOPPED, left(STOPPED, size.stopped), seed),
+            *sweep.stopped(known.cases, HUNG, left(HUNG, size.hung), seed + 1),
             *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
             *_once(known, size.once, seed, rows),
         ]
@@ -65,7 +70,9 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
             stage.expected = expected
             await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows))
             shutil.rmtree(stage.folder, ignore_errors=True)
-    return [row for row in rows.done.values() if row.desk == desk], known, len(known.cases)
+    done = {name: row for name, row in rows.done.items() if row.desk == desk}
+    names = {case.name for case in known.cases} | {name for name, row in done.items() if row.way == ONCE}
+    return list(done.values()), known, len(names)
 
 
 def _once(known: Points, size: int, seed: int, rows: Rows) -> list[Case]:
