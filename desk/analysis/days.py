@@ -26,9 +26,9 @@ def morning(vans: int) -> dict[str, Round]:
     return found
 
 
-def plans_beside_solver(vans: int, seconds: int = 2) -> Sheet:
-    """Kilometres of the first rounds, and of OR-Tools' for the same drops and vans after so many real seconds."""
-    found = compare(morning(vans), load_legs().metres, seconds)
+def plans_beside_solver(vans: int) -> Sheet:
+    """Kilometres of the first rounds, and of OR-Tools' for the same drops and vans."""
+    found = compare(morning(vans), load_legs().metres)
     rows = [
         ("the desk's rounds", f"{found.desk / 1000:.1f}", f"{found.over:.0%}"),
         ("the solver's", f"{found.solver / 1000:.1f}", "0%"),

@@ -187,7 +187,7 @@ def test_a_round_survives_the_trip_through_json():
 
 def test_a_solver_drives_the_same_drops_and_no_further():
     found, _ = start_rounds(DEPOT_AT, POINTS, ["van-1", "van-2"], LEGS.metres)
-    result = compare(found, LEGS.metres, seconds=1)
+    result = compare(found, LEGS.metres, solutions=50)
     same_drops([d for r in found.values() for d in r.drops], [d for r in result.rounds.values() for d in r])
     assert 0 < result.solver <= result.desk
     assert result.over == result.desk / result.solver - 1
