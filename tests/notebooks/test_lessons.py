@@ -1,13 +1,19 @@
-"""Every lesson runs by itself, gives what is committed, survives a kernel restart half way, and leaves nothing."""
+"""Every lesson runs by itself, gives what is committed, survives a kernel restart half way, and leaves nothing.
+
+The run after the restart does the exercises: a typical wrong answer gets its hint, the hidden solution passes.
+"""
 
 import asyncio
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.course.wrong import WRONG
 from tests.notebooks.lessons import FOLDER, left_behind, lessons, read, strictly
+from tests.notebooks.solving import solved
 
 NOTEBOOKS = pytest.mark.parametrize("path", lessons(), ids=lambda p: p.stem)
 
@@ -20,11 +26,12 @@ def copied(path: Path, tmp_path: Path) -> Path:
 
 @NOTEBOOKS
 @pytest.mark.timeout(300)
-def test_alone_and_then_again_after_a_restart_half_way(copied: Path) -> None:
+def test_alone_and_then_with_its_exercises_done_after_a_restart_half_way(copied: Path) -> None:
     first = strictly(copied)
     assert first.returncode == 0, first.stdout + first.stderr
     assert left_behind(copied.parent) == []
     asyncio.run(_half_way(copied))
+    nbformat.write(solved(read(copied), WRONG), copied)
     second = strictly(copied)
     assert second.returncode == 0, second.stdout + second.stderr
     assert left_behind(copied.parent) == []

@@ -18,6 +18,7 @@ from tests.notebooks.lessons import (
     parsed,
     read,
 )
+from tests.notebooks.solving import is_solution
 
 NOTEBOOKS = pytest.mark.parametrize("path", lessons(), ids=lambda p: p.stem)
 MOST_LINES = 12
@@ -54,7 +55,7 @@ def test_code_cells_are_short(path: Path) -> None:
 
 @NOTEBOOKS
 def test_about_half_the_cells_are_prose(path: Path) -> None:
-    cells = read(path).cells
+    cells = [cell for cell in read(path).cells if not is_solution(cell)]
     prose = sum(cell.cell_type == "markdown" for cell in cells) / len(cells)
     assert 0.4 <= prose <= 0.65
 
