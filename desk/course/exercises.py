@@ -39,6 +39,12 @@ EXERCISES: Mapping[str, Exercise] = {
         why="A cursor knows where it stopped; a new one starts at the beginning, and nothing was taken away.",
         hint="Poll the old cursor: it goes on where it stopped. Then call hello.replay() and poll that one.",
     ),
+    "0.2": Exercise(
+        asks="What is under the key colour now?",
+        right="blue",
+        why="The second writer was told that somebody had been there, and changed nothing.",
+        hint="Look with kept(support, 'notes'). Was the second one written?",
+    ),
     "1.1": Exercise(
         asks="Who decides about a refund above the limit?",
         right="manager",

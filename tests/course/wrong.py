@@ -5,6 +5,7 @@ from typing import Any
 
 WRONG: Mapping[str, Any] = {
     "0.1": (3, 3),
+    "0.2": "red",
     "1.1": "resolver",
     "1.2": True,
     "2.1": 1,
