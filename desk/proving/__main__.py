@@ -49,15 +49,15 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
         known = await sweep.points(stage, desk)
         expected = stage.expected
 
-        def left(way: str, wanted: int) -> int:
-            """How many runs of a way are still wanted: a sweep that goes on draws from other points."""
+        def still(way: str, wanted: int) -> int:
+            """How many runs of a way are to be done: a sweep that goes on draws from other points."""
             return max(0, wanted - sum((row.desk, row.way) == (desk, way) for row in rows.done.values()))
 
         chosen = [
             *sweep.sample(known.asking, size.answered, seed),
-            *sweep.twice(known.cases, left(TWICE, size.twice), seed),
-            *sweep.stopped(known.cases, STOPPED, left(STOPPED, size.stopped), seed),
-            *sweep.stopped(known.cases, HUNG, left(HUNG, size.hung), seed + 1),
+            *sweep.twice(known.cases, still(TWICE, size.twice), seed),
+            *sweep.stopped(known.cases, STOPPED, still(STOPPED, size.stopped), seed),
+            *sweep.stopped(known.cases, HUNG, still(HUNG, size.hung), seed + 1),
             *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
             *_once(known, size.once, seed, rows),
         ]

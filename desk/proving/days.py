@@ -14,9 +14,8 @@ from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.plays import Day
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done
+from desk.proving.stage import Stage, all_fired, done, replacement
 from desk.proving.stray import go_on, replaced
-from desk.runtime.spec import Spec
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
 _READ = 0.5  # seconds for an event to be written and read
@@ -104,16 +103,8 @@ async def _stopped(
 ) -> None:
     """Live the day with a replacement, then let the stopped process go on."""
     [(agent, relay)] = relays.items()
-    spec = Spec(
-        name=agent,
-        module=f"desk.delivery.{desks.AGENTS[agent][0]}",
-        stream=fleet.stream,
-        events_topic=EVENTS,
-        folder=fleet.folder,
-        settings=fleet.settings,
-        switches=_world(case.play),
-        connection=fleet.supervisor.connection,
-    )
+    module = f"desk.delivery.{desks.AGENTS[agent][0]}"
+    spec = replacement(fleet, agent, module, EVENTS, **_world(case.play))
     async with replaced(spec, relay):
         await _live(fleet, case, relays, asked)
         await all_fired(relays)

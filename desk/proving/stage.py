@@ -14,6 +14,7 @@ from desk.proving import day_invariants, invariants
 from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case, Done, Seen, row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Relay
+from desk.runtime.spec import Spec
 
 JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
 SILENT = 1.0  # seconds after which a stopped process is replaced, and takes itself for replaced
@@ -75,6 +76,20 @@ class Stage:
             agent: {"connection": f"{login}@127.0.0.1:{await relay.open()}", **more}
             for agent, relay in relays.items()
         }
+
+
+def replacement(desk: Any, agent: str, module: str, events_topic: str, **switches: str) -> Spec:
+    """What the process that takes an agent's place is told: as the agent, but straight to the stack."""
+    return Spec(
+        name=agent,
+        module=module,
+        stream=desk.stream,
+        events_topic=events_topic,
+        folder=desk.folder,
+        settings=desk.settings,
+        switches=switches,
+        connection=desk.supervisor.connection,
+    )
 
 
 async def python(*arguments: str, stderr: IO[bytes] | None = None) -> asyncio.subprocess.Process:

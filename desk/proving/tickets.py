@@ -8,9 +8,8 @@ from desk.control import support as desks
 from desk.control.errors import DeskError
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done
+from desk.proving.stage import Stage, all_fired, done, replacement
 from desk.proving.stray import go_on, replaced
-from desk.runtime.spec import Spec
 from desk.support.agent import EVENTS
 
 _READ = 0.5  # seconds for an event to be written and read
@@ -72,15 +71,7 @@ async def _stopped(
 ) -> None:
     """See the ticket through with a replacement, then let the stopped agent go on."""
     [(agent, relay)] = relays.items()
-    spec = Spec(
-        name=agent,
-        module=f"desk.support.{agent}",
-        stream=support.stream,
-        events_topic=EVENTS,
-        folder=support.folder,
-        settings=support.settings,
-        connection=support.supervisor.connection,
-    )
+    spec = replacement(support, agent, f"desk.support.{agent}", EVENTS)
     async with replaced(spec, relay):
         await _see(support, ticket, case, relays, asked)
         await all_fired(relays)
