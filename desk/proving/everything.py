@@ -29,6 +29,7 @@ PARTS = {
     "simulator": SIMULATOR, "chaos": CHAOS,
 }  # fmt: skip
 """What can be run alone, and what is killed in it."""
+_TRIES = 4
 _LONG_DAY = ("--vans", "8", "--orders", "12")
 
 
@@ -106,20 +107,20 @@ class Runs:
         self._calm: dict[Any, asyncio.Task[Outcome]] = {}
 
     async def do(self, job: Job) -> None:
-        """A run with these deaths, or runs with the monkey until its time is over."""
-        if not job.seconds:
-            if not self._kept.of(job):
-                await self._run(job, self._seed, *job.options)
-            return
+        """Runs until everybody has died who is to, or with the monkey until its time is over."""
+        for _ in range(_TRIES):
+            left = job.dying[sum(row.deaths for row in self._kept.of(job)) :]
+            if left:  # its work can be done before the last of them
+                await self._run(job, left, self._seed + len(self._kept.of(job)), *job.options)
         while sum(row.seconds for row in self._kept.of(job)) < job.seconds:
             number = len(self._kept.of(job))
-            await self._run(job, number, *job.options, "--seed", str(number))
+            await self._run(job, (), number, *job.options, "--seed", str(number))
 
-    async def _run(self, job: Job, seed: int, *options: str) -> None:
+    async def _run(self, job: Job, dying: Sequence[str], seed: int, *options: str) -> None:
         plain = await self._undisturbed(job.desk, () if job.seconds else job.options)
         place = self._folder / f"{job.desk}-{job.part}-{seed}".replace(" ", "-")
         start = time.monotonic()
-        found = await live(job.desk, place, job.dying, seed, plain, *options)
+        found = await live(job.desk, place, dying, seed, plain, *options)
         shutil.rmtree(place, ignore_errors=True)
         seconds = round(time.monotonic() - start, 1)
         said = (found.says, found.violations, found.raw, plain.raw)
