@@ -6,15 +6,14 @@ two members work without a pause; after every restart what they were told is com
 """
 
 import argparse
-import asyncio
 import os
 import platform
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from bench import ending
 from bench.measure import percentile
 from tests.stack.crashing import Crashes
 
@@ -94,4 +93,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    ending.run(main)

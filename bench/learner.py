@@ -18,9 +18,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 from jupyter_client.manager import AsyncKernelManager
+
+from bench import ending
 
 PATIENCE = 180
 MIB = 2**20
@@ -79,6 +82,7 @@ class Learner:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.manager = folder, AsyncKernelManager()
+        self.client: Any = None
 
     async def begin(self, cells: Sequence[str]) -> None:
         """Start the kernel and run the cells. Raises RuntimeError with what a cell raised."""
@@ -100,7 +104,8 @@ class Learner:
         return self.manager.provisioner.pid
 
     async def end(self) -> None:
-        self.client.stop_channels()
+        if self.client:
+            self.client.stop_channels()
         await self.manager.shutdown_kernel(now=True)
 
 
@@ -110,18 +115,20 @@ def server_memory(folder: Path) -> dict[str, float]:
     with subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *flags], cwd=folder, stdout=subprocess.DEVNULL, stderr=-3
     ) as server:
-        process = psutil.Process(server.pid)
-        end = time.monotonic() + PATIENCE
-        while not ports([process]) and time.monotonic() < end:
-            time.sleep(0.2)
-        memory = process.memory_full_info()
-        found = {
-            "processes": 1,
-            "pss": memory.pss / MIB,
-            "rss": memory.rss / MIB,
-            "ports": ports([process]),
-        }
-        server.terminate()
+        try:
+            process = psutil.Process(server.pid)
+            end = time.monotonic() + PATIENCE
+            while not ports([process]) and time.monotonic() < end:
+                time.sleep(0.2)
+            memory = process.memory_full_info()
+            found = {
+                "processes": 1,
+                "pss": memory.pss / MIB,
+                "rss": memory.rss / MIB,
+                "ports": ports([process]),
+            }
+        finally:
+            server.terminate()
     return found
 
 
@@ -204,4 +211,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending.run(main)

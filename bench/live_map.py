@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import psutil
 
+from bench import ending
 from tests.browser.lab import Notebook, browser_page, jupyter_lab
 
 SECONDS = 30
@@ -102,4 +103,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending.run(main)

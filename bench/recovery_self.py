@@ -6,17 +6,16 @@ On a machine that is busy with other things run it as `chrt -f 10 python -m benc
 """
 
 import argparse
-import asyncio
 import importlib.metadata
 import json
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench import ending
 from desk.control import start
 from desk.control.support import SupportDesk
 
@@ -142,4 +141,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    ending.run(main)

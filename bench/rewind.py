@@ -3,7 +3,6 @@
 `python -m bench.rewind` prints a row each, ending in `holds` or `misses`, and writes bench/rewind.md.
 """
 
-import asyncio
 import os
 import statistics
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import laser_sdk as ls
 
+from bench import ending
 from desk.analysis.frames import Fold
 from desk.analysis.rewind import rewind
 from desk.delivery.layout import EVENTS, POSITIONS
@@ -116,4 +116,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    ending.run(main)

@@ -23,7 +23,11 @@ class Process:
             [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        try:
+            line = self._process.stdout.readline()
+        except BaseException:
+            self.kill()  # told to end before anybody could have stopped it
+            raise
         self.seconds_to_start = time.perf_counter() - started
         """From the fork to the line that says that it accepts."""
         self.connection: str = json.loads(line)["connection_string"]
@@ -91,6 +95,7 @@ async def connected(server: Process) -> AsyncIterator[ls.Laser]:
 
 @contextmanager
 def running(server: Process) -> Iterator[Process]:
+    """Stop the server at the end, whatever the end is."""
     try:
         yield server
     finally:

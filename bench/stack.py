@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import laser_sdk as ls
 
-from bench import direct
+from bench import direct, ending
 from bench.canned_server import Recorder
 from bench.measure import (
     Pair,
@@ -287,8 +286,7 @@ async def run(sizes: Sizes, scratch: Path) -> AsyncIterator[Row]:
             async for row in key_rows(sizes, ours):
                 yield row
         yield await idle_row(sizes, server)
-    with running(stack(scratch / "small")) as small_server:
-        large_server = stack(scratch / "large")
+    with running(stack(scratch / "small")) as small_server, running(stack(scratch / "large")) as large_server:
         async with connected(small_server) as small, connected(large_server) as large:
             yield await bound_row(sizes, small)
             for laser, count in ((small, sizes.rows), (large, sizes.many)):
@@ -309,12 +307,12 @@ async def run(sizes: Sizes, scratch: Path) -> AsyncIterator[Row]:
     for number in range(sizes.starts):
         with running(stack(scratch / f"empty{number}")) as server:
             empty.append(server.seconds_to_start)
-        large_server = stack(scratch / "large")
-        full.append(large_server.seconds_to_start)
-        async with connected(large_server) as laser:
-            await laser.query("rows").count().fetch()
-        memory.append(large_server.resident_mb())
-        large_server.kill()
+        with running(stack(scratch / "large")) as large_server:
+            full.append(large_server.seconds_to_start)
+            async with connected(large_server) as laser:
+                await laser.query("rows").count().fetch()
+            memory.append(large_server.resident_mb())
+            large_server.kill()
     yield limit_row("from start to accepting, empty", empty, 0.3, "s")
     yield limit_row(f"from SIGKILL with {sizes.many:,} records to accepting", full, 1.0, "s")
     yield limit_row(f"resident memory with {sizes.many:,} records on disk", [max(memory)], 120.0, "MB")
@@ -377,4 +375,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    ending.run(main)

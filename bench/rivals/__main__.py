@@ -4,12 +4,12 @@ import argparse
 import asyncio
 import os
 import platform
-import signal
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
+from bench import ending
 from bench.recovery_self import scheduling
 from bench.rivals import environments, lines, measure, report, results
 from bench.rivals.counting import Chaos, Recovery
@@ -87,7 +87,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=None, help="write here instead of bench/ and docs/")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what runs is ended then, too
     folder = arguments.out or HERE
     chart = (arguments.out or HERE.parent / "docs") / "rivals.png"
     try:
@@ -104,4 +103,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending.run(main)

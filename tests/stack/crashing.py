@@ -59,8 +59,12 @@ class Crashes:
         self.recoveries: list[float] = []
 
     async def __aenter__(self) -> "Crashes":
-        self.place.connection = await self.stack.start()
-        await prepare(self.place.connection)
+        try:
+            self.place.connection = await self.stack.start()
+            await prepare(self.place.connection)
+        except BaseException:  # told to end before anybody could leave it
+            await self.stack.end()
+            raise
         self.place.up.set()
         self.place.go.set()
         self._tasks = [asyncio.create_task(worker.run()) for worker in self.workers]
