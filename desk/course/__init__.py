@@ -19,6 +19,7 @@ from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.picture import Picture
 from desk.analysis.recovery import recovery_chart
 from desk.analysis.rounds import beside, drops, rounds
+from desk.analysis.sheet import Sheet
 from desk.analysis.spending import latency_plot, spent
 from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
@@ -28,6 +29,7 @@ from desk.course.examining import exam
 from desk.course.exercises import check
 from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
 from desk.course.magic import install
+from desk.course.outliving import outlived
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
@@ -37,6 +39,7 @@ from desk.delivery.incidents import FIVE
 
 __all__ = [
     "FIVE",
+    "Sheet",
     "answer_to",
     "beside",
     "bill_beside",
@@ -55,6 +58,7 @@ __all__ = [
     "latency_plot",
     "most_hit",
     "offsets",
+    "outlived",
     "panel",
     "plans_beside_solver",
     "recovery_plot",
