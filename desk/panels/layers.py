@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
+from urllib.parse import quote
 
 import ipyleaflet as leaflet
 
-from desk.analysis.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, colour_of_van
+from desk.analysis.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, colour_of_van, ink_on
 from desk.analysis.streets import roads, streets
 from desk.delivery.roads import DEPOT, Place, Point
 
@@ -20,15 +21,16 @@ STOPS = {
 }
 """State of a stop -> colour, how filled, in words. "" is a customer who has not ordered."""
 
+VANS = "vans"
+"""Name of the pane the vans move in: above everything but popups."""
+PANES = {VANS: {"zIndex": 640, "pointerEvents": "none"}}
+
 CSS = """<style>
 .desk-map .leaflet-container { background: var(--jp-layout-color0); font: inherit; border-radius: 6px; }
-.desk-map .leaflet-div-icon { background: none; border: none; transition: transform .45s linear; }
-.desk-map .leaflet-zoom-anim .leaflet-div-icon { transition: transform .25s cubic-bezier(0, 0, .25, 1); }
-.desk-van { width: 26px; height: 26px; border-radius: 13px; border: 2px solid #fff; color: #fff; text-align: center;
-  font: 600 13px/22px var(--jp-ui-font-family); background: var(--desk-colour); box-sizing: border-box; }
-.desk-van.stopped, .desk-van.parked { border: 3px solid #000; line-height: 20px; }
-.desk-van .word { position: absolute; left: 30px; top: 4px; padding: 0 6px; border-radius: 8px; font-size: 12px;
-  line-height: 16px; color: #000; background: #fff; border: 1px solid #000; white-space: nowrap; }
+.desk-map .leaflet-div-icon { background: none; border: none; }
+.desk-map .leaflet-vans-pane img { width: 96px !important; height: 26px !important; margin: -13px 0 0 -13px;
+  transform-origin: 13px 13px; will-change: transform; transition: transform .25s steps(3), opacity 0s .25s; }
+.desk-map .leaflet-zoom-anim .leaflet-vans-pane img { opacity: 0; transition: none; }
 .desk-depot { width: 16px; height: 16px; background: var(--jp-ui-font-color1); }
 .desk-closed { color: #fff; background: #D55E00; border: 2px solid #fff; border-radius: 4px; width: 22px; height: 22px;
   text-align: center; font: 700 14px/18px var(--jp-ui-font-family); box-sizing: border-box; }
@@ -81,18 +83,45 @@ def paint(mark: leaflet.CircleMarker, state: str) -> None:
         mark.fill_opacity = filled
 
 
-def van(name: str, doing: str) -> leaflet.DivIcon:
-    """A van by its number; what keeps it from driving stands beside it."""
+def van(name: str, doing: str) -> str:
+    """The picture of a van, as a URL: its number in its colour; what keeps it from driving stands beside it."""
     off = doing if doing in ("stopped", "parked") else ""
-    word = f'<span class="word">{off}</span>' if off else ""
-    number = escape(name.rpartition("-")[2])
-    html = f'<div class="desk-van {off}" style="--desk-colour:{colour_of_van(name)}">{number}{word}</div>'
-    return leaflet.DivIcon(html=html, icon_size=[26, 26], icon_anchor=[13, 13])
+    number, colour = escape(name.rpartition("-")[2]), colour_of_van(name)
+    edge = 'stroke="#000" stroke-width="3"' if off else 'stroke="#fff" stroke-width="2"'
+    word = (
+        f'<rect x="30.5" y="4.5" width="62" height="17" rx="8" fill="#fff" stroke="#000"/>'
+        f'<text x="61.5" y="17" font-size="12">{off}</text>'
+    )
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 26" font-family="sans-serif" text-anchor="middle">'
+        f'<circle cx="13" cy="13" r="11.5" fill="{colour}" {edge}/>'
+        f'<text x="13" y="17.5" font-size="13" font-weight="600" fill="{ink_on(colour)}">{number}</text>'
+        f"{word if off else ''}</svg>"
+    )
+    return f"data:image/svg+xml,{quote(svg)}"
 
 
-def mark(point: Point, icon: leaflet.DivIcon, *, above: int = 0) -> leaflet.Marker:
-    """An icon at a place."""
-    return leaflet.Marker(location=there(point), icon=icon, draggable=False, z_index_offset=above)
+def moving(point: Point, picture: str) -> leaflet.ImageOverlay:
+    """A picture that `put` moves: centred on its place, of one size whatever the zoom.
+
+    Not a Marker, which answers every move with a message of its own: the kernel turns busy and idle for it, and
+    JupyterLab redraws what shows that. Those answers cost more than half of all that following eight vans cost.
+    """
+    return leaflet.ImageOverlay(url=picture, bounds=_at(point), pane=VANS)
+
+
+def put(layer: leaflet.ImageOverlay, point: Point) -> None:
+    """Move it there."""
+    layer.bounds = _at(point)
+
+
+def _at(point: Point) -> list[list[float]]:
+    return [there(point)] * 2
+
+
+def mark(point: Point, icon: leaflet.DivIcon) -> leaflet.Marker:
+    """An icon that stays at a place."""
+    return leaflet.Marker(location=there(point), icon=icon, draggable=False)
 
 
 def depot(place: Place) -> leaflet.Marker:

@@ -43,7 +43,7 @@ class MapPanel(Panel):
         self._stale = True
         self._rounds: Mapping[str, Round] = {}
         self._states: dict[str, Mapping[str, Any]] = {}
-        self._vans: dict[str, leaflet.Marker] = {}
+        self._vans: dict[str, leaflet.ImageOverlay] = {}
         self._ahead: dict[str, leaflet.Polyline] = {}
         self._closed: dict[str, tuple[Closure, leaflet.LayerGroup]] = {}
         self._tiles: leaflet.TileLayer | None = None
@@ -73,6 +73,7 @@ class MapPanel(Panel):
             zoom=_ZOOM,
             zoom_snap=0.25,
             scroll_wheel_zoom=True,
+            panes=layers.PANES,
             layers=[
                 layers.ground(),
                 *(self._group[name] for name in ("trails", "closed", "ahead")),
@@ -124,15 +125,14 @@ class MapPanel(Panel):
         for name, legs in changes.legs.items():
             self._group["trails"].add(layers.driven(name, legs))
         for name, doing in changes.doing.items():
-            icon = layers.van(name, doing)
+            picture = layers.van(name, doing)
             if name in self._vans:
-                if self._vans[name].icon.html != icon.html:
-                    self._vans[name].icon = icon
+                self._vans[name].url = picture
             else:
-                self._vans[name] = layers.mark(self._tracks.where[name], icon, above=1000)
+                self._vans[name] = layers.moving(self._tracks.where[name], picture)
                 self._group["vans"].add(self._vans[name])
         for name, point in changes.moved.items():
-            self._vans[name].location = layers.there(point)
+            layers.put(self._vans[name], point)
         for closure in changes.closures:
             self._close_road(closure)
 

@@ -26,6 +26,7 @@ PICTURES = {
 }
 THEMES = list(PICTURES) if os.environ.get("DESK_PICTURES") else ["JupyterLab Light"]
 PATIENCE = 60_000
+VANS = ".leaflet-vans-pane img"
 
 
 @pytest.mark.browser
@@ -42,11 +43,13 @@ def test_five_incidents_and_three_clicks(theme: str, tmp_path: Path) -> None:
         # A server that is slow to start makes Lab ask which kernel to use: the one it proposes.
         asked = page.locator("dialog.jp-Dialog")
         page.add_locator_handler(asked, lambda dialog: dialog.locator(".jp-mod-accept").click())
+        answers: list[str] = []
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: answers.append(str(frame))))
         lesson = Notebook(page, url, ROOM)
         lesson.run("from desk.course import")
         room = lesson.run("panel.control_room(fleet)")
         city = room.locator(".leaflet-container")
-        expect(room.locator(".desk-van")).to_have_count(4)
+        expect(room.locator(VANS)).to_have_count(4)
         before = picture(city)
 
         room.locator(".desk-incident-closure").click()
@@ -73,6 +76,8 @@ def test_five_incidents_and_three_clicks(theme: str, tmp_path: Path) -> None:
         room.locator(".desk-redrive").click()
         expect(room).to_contain_text("No message is parked.", timeout=PATIENCE)
         assert differing(before, picture(city)) > 0.01
+        # A van that moves is told to the page; were the page to answer, the kernel would never rest.
+        assert not [answer for answer in answers if '"event":"move"' in answer]
 
         approve = room.locator(".desk-approve")
         expect(approve).to_be_visible(timeout=2 * PATIENCE)

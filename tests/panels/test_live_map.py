@@ -25,34 +25,34 @@ async def shown():
 def sent(panel, trait: str) -> list[str]:
     """Note every van whose trait changes from now on."""
     changes: list[str] = []
-    for name, mark in panel._vans.items():
-        mark.observe(lambda _change, name=name: changes.append(name), trait)
+    for name, picture in panel._vans.items():
+        picture.observe(lambda _change, name=name: changes.append(name), trait)
     return changes
 
 
 async def test_only_vans_that_moved_are_sent(shown):
     fleet, panel = shown
-    moved = sent(panel, "location")
-    last = {name: mark.location for name, mark in panel._vans.items()}
+    moved = sent(panel, "bounds")
+    last = {name: picture.bounds for name, picture in panel._vans.items()}
     van = fleet.positions[0]
     fleet.positions.append({**van, "minute": 0.3, "lon": van["lon"] + 0.001})
     await panel.update()
     assert moved == [van["van"]]
-    assert panel._vans[van["van"]].location != last[van["van"]]
+    assert panel._vans[van["van"]].bounds != last[van["van"]]
     await panel.update()
     assert len(moved) == 1
 
 
-async def test_an_icon_changes_with_what_a_van_does_not_with_where_it_is(shown):
+async def test_a_picture_changes_with_what_a_van_does_not_with_where_it_is(shown):
     fleet, panel = shown
-    drawn = sent(panel, "icon")
+    drawn = sent(panel, "url")
     fleet.drive(CLOSED["minute"] - 0.1)
     await panel.update()
     assert not drawn
     fleet.drive(CLOSED["minute"])
     await panel.update()
     assert drawn == ["van-1"]
-    assert "stopped" in panel._vans["van-1"].icon.html
+    assert "stopped" in panel._vans["van-1"].url
 
 
 async def test_each_leg_of_a_trail_is_sent_once(shown):
