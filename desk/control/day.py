@@ -16,6 +16,7 @@ import psutil
 from desk.control import fleet
 from desk.control.errors import DeskError
 from desk.control.events import Event
+from desk.delivery.checks import Check
 from desk.delivery.clock import time_of_day
 from desk.delivery.incidents import FIVE
 
@@ -107,7 +108,7 @@ def cpu_seconds() -> float:
     return sum(sum(process.cpu_times()[:4]) for process in (me, *me.children(recursive=True)))
 
 
-async def _live(desk: fleet.FleetDesk, number: int, vans: int) -> list[fleet.Check]:
+async def _live(desk: fleet.FleetDesk, number: int, vans: int) -> list[Check]:
     _tell(desk.events())
     desk.listen(_tell)
     helpers = [

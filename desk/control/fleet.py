@@ -1,36 +1,25 @@
-"""A running delivery desk, as a person has it: trigger incidents, kill, quarantine, redrive, approve, read the log."""
+"""A running delivery desk, as a person has it: trigger incidents, quarantine, redrive, approve."""
 
-import asyncio
-import json
 import math
-import os
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import laser_sdk as ls
-
+from desk.control import arguments
 from desk.control import folder as folders
-from desk.control.errors import DeskError
-from desk.control.events import Event, EventLog, matches
-from desk.delivery import contracts, readers
-from desk.delivery.checks import Check, Facts, check_day
+from desk.control.errors import DeskError, awaited
+from desk.control.fleet_reading import Reading
+from desk.delivery import contracts
 from desk.delivery.customer import SMS, unsafe
 from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
-from desk.delivery.fleet import scan_json
 from desk.delivery.incidents import INCIDENTS, TITLES, Planned, to_text
 from desk.delivery.layout import EVENTS, LANE, lay_out
-from desk.delivery.planning.round import Round
 from desk.outside.writer import WriterError, make_writer
-from desk.runtime.connect import StackUnreachable, connect
-from desk.runtime.events import Events
 from desk.runtime.saved import compare_and_swap, first, get_json
 from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
-from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
 
 AGENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dispatch": ("dispatch", ()),
@@ -42,15 +31,6 @@ AGENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Every process: its module and the skills it serves."""
 FEWEST, MOST = 2, 8
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A question that waits for a person: the bill it is about, what it says, the cents to hold."""
-
-    incident: str
-    text: str
-    hold: int
 
 
 async def start(
@@ -78,7 +58,11 @@ async def start(
         raise DeskError(str(error)) from None
     _check_vans(vans)
     _check_day(day, orders, incidents)
+    wanted = switches or {}
+    for process in wanted:
+        arguments.choice(process, AGENTS, "process named")
     folder = folders.place(told.data, name)
+    given: dict[str, Any]
     if resume:
         noted = folders.noted(folder)
         new = {"day": day, "vans": vans, "orders": orders}
@@ -89,31 +73,23 @@ async def start(
     given = {"incidents": to_text(incidents), **given}
     fleet = FleetDesk(told, folder, given["day"], on_line or (lambda line: None))
     world = {key: str(given[key]) for key in ("vans", "orders", "incidents")}
-    try:
-        await fleet._come_up(
-            {**(switches or {}), "simulator": {**world, **(switches or {}).get("simulator", {})}}
-        )
-    except (SupervisorError, StackUnreachable, ls.LaserError) as error:
-        await fleet.stop()
-        raise DeskError(str(error)) from None
-    except BaseException:
-        await fleet.stop()
-        raise
+    told_simulator = {**world, **wanted.get("simulator", {})}
+    await fleet.come_up(fleet.specs({**wanted, "simulator": told_simulator}))
     folders.note(folder, **given)
     return fleet
 
 
 def _check_vans(vans: int) -> None:
-    if not isinstance(vans, int) or not FEWEST <= vans <= MOST:
-        raise DeskError(f"The fleet has {FEWEST} to {MOST} vans, not {vans!r}.")
+    if isinstance(vans, bool) or not isinstance(vans, int) or not FEWEST <= vans <= MOST:
+        raise DeskError(f"The fleet has {FEWEST} to {MOST} vans, not {arguments.shown(awaited(vans))}.")
 
 
 def _check_day(day: str, orders: int, incidents: Sequence[Planned]) -> None:
     if not isinstance(day, str) or not re.fullmatch(r"[\w-]{0,60}", day):
         raise DeskError(f"A day cannot be called {day!r}: use letters, digits and -, as in monday.")
-    if not isinstance(orders, int) or orders < 0:
+    if isinstance(orders, bool) or not isinstance(orders, int) or orders < 0:
         raise DeskError(f"So many customers cannot order in a day: {orders!r}. Use a whole number from 0 on.")
-    for planned in incidents:
+    for planned in arguments.several(incidents, "Planned incidents", "FIVE"):
         if not isinstance(planned, Planned) or planned.what not in INCIDENTS:
             raise DeskError(f"There is no incident {planned!r}: plan a Planned of {', '.join(INCIDENTS)}.")
         if planned.van not in ("", *(f"van-{n}" for n in range(1, MOST + 1))):
@@ -124,20 +100,26 @@ def _check_day(day: str, orders: int, incidents: Sequence[Planned]) -> None:
 
 def _check_registered(name: str) -> None:
     served = [agent for agent, (_, skills) in AGENTS.items() if skills]
-    if name not in served:
+    if awaited(name) not in served:
         raise DeskError(f"{name} is not an agent of the registry: choose from {', '.join(served)}.")
 
 
-class FleetDesk:
+class FleetDesk(Reading):
     """Made by `start`. Every method that acts is a coroutine; what only reads the log so far is not."""
 
+    agents = tuple(AGENTS)
+    topic = EVENTS
+
     def __init__(self, settings: Settings, folder: Path, day: str, on_line: Callable[[str], None]) -> None:
-        self.settings, self.folder, self.day = settings, folder, day
-        self.stream = f"fleet-{day}"
-        self._on_line, self._shown = on_line, os.path.relpath(folder)
-        self._supervisor: Supervisor | None = None
-        self._laser: ls.Laser | None = None
-        self._log: EventLog | None = None
+        super().__init__(settings, folder, f"fleet-{day}", on_line)
+        self.day = day
+
+    def specs(self, switches: Mapping[str, Mapping[str, str]]) -> list[Spec]:
+        """Its processes, with these switches."""
+        return [
+            self._spec(name, f"desk.delivery.{module}", switches.get(name, {}))
+            for name, (module, _) in AGENTS.items()
+        ]
 
     # -- incidents and the slider
 
@@ -146,12 +128,10 @@ class FleetDesk:
 
         Without a van the busiest one has it. Raises DeskError when the day is over.
         """
-        if what not in INCIDENTS:
-            raise DeskError(f"There is no incident {what!r}: choose from {', '.join(INCIDENTS)}.")
-        if van and van not in await self.rounds():
-            raise DeskError(
-                f"There is no {van} on this day: choose from {', '.join(sorted(await self.rounds()))}."
-            )
+        arguments.choice(what, INCIDENTS, "incident")
+        arguments.words(by, "Who triggers it", "person")
+        if van != "":
+            arguments.choice(van, sorted(await self.rounds()), "van on the road named")
         wish = await self._wish(what=what, van=van, by=by, text=TITLES[what])
         found = [e for e in self.events() if e["kind"] == "incident" and e.get("wish") == wish]
         if not found:
@@ -161,100 +141,28 @@ class FleetDesk:
     async def vans(self, count: int, by: str = "person") -> str:
         """Move the slider: so many vans drive from now on. Returns what was done. Raises DeskError."""
         _check_vans(count)
+        arguments.words(by, "Who moves it", "person")
         wish = await self._wish(what="vans", count=count, by=by, text=f"{count} vans wanted")
         return next(e["text"] for e in self.events() if e["kind"] == "granted" and e["wish"] == wish)
 
     async def _wish(self, **fields: Any) -> str:
-        key, _ = secrets.token_hex(8), self.log
-        await self._events.emit("wanted", wish_key=key, **fields)
+        key = secrets.token_hex(8)
+        await self._emit("wanted", wish_key=key, **fields)
         wish = (await self.until("wanted", wish_key=key))["id"]
         await self.until("granted", wish=wish)
         return wish
 
-    # -- waiting and reading
-
-    async def until(self, *kinds: str, timeout: float = 30.0, **fields: Any) -> Event:
-        """The first event of one of these kinds, such as "closed" or "step:done", with these fields.
-
-        Comes at once for what has happened already. timeout in seconds. Raises DeskError when it does not come.
-        """
-
-        def wanted(event: Event) -> bool:
-            return any(matches(event, kind) for kind in kinds) and all(
-                event.get(k) == v for k, v in fields.items()
-            )
-
-        return await self.log.wait(wanted, timeout, lambda: self._missing(kinds, fields, timeout))
-
-    async def until_over(self, timeout: float = 300.0) -> Event:
-        """Wait until the vans are in, the bill is dealt with, and KV says of every exception that it is closed.
-
-        timeout in seconds, for the first two. Raises DeskError.
-        """
-        event = await self.until("closed", incident=f"{self.day}-bill", timeout=timeout)
-        for _ in range(200):  # KV follows the event, also when dispatch is killed in between
-            if all(exc["state"] == "closed" for exc in (await self.exceptions()).values()):
-                break
-            await asyncio.sleep(0.05)
-        return event
-
-    def events(self, incident: str | None = None) -> list[Event]:
-        """What the log holds so far, repeats included; of one incident, or of everything."""
-        return [event for event in self.log.rows if incident is None or event.get("incident") == incident]
-
-    def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
-        """Call back with new events as they come; returns what ends that."""
-        return self.log.listen(callback)
-
-    async def rounds(self) -> dict[str, Round]:
-        """Every van's round as KV has it now."""
-        return {
-            van: Round.from_json(value) for van, value in (await scan_json(self.laser.kv("rounds"))).items()
-        }
-
-    async def exceptions(self) -> dict[str, dict[str, Any]]:
-        """Every exception by id, open and closed."""
-        return await scan_json(self.laser.kv("exceptions"))
-
-    async def stops(self) -> dict[str, dict[str, Any]]:
-        """What became of each stop's parcel so far."""
-        return await scan_json(self.laser.kv("stops"))
-
     # -- processes
-
-    @property
-    def processes(self) -> Mapping[str, ProcessState]:
-        """Every process by name, as the supervisor sees it."""
-        return self.supervisor.states
-
-    async def kill(self, name: str, by: str = "code") -> int:
-        """SIGKILL that process; the supervisor starts another. Returns the pid that was killed."""
-        return await self._ask(self.supervisor.kill(name, by=by))
-
-    async def restart(self, name: str, **switches: str) -> None:
-        """End that process cleanly and start it with these switches changed; an empty one is taken away."""
-        await self._ask(self.supervisor.restart(name, **switches))
 
     async def speed(self, speed: float | str) -> None:
         """Let the demo clock run at this speed from now on; "max" does not wait. Raises DeskError."""
         try:
-            self.settings.having(speed=speed)
+            self.settings.having(speed=awaited(speed))
         except SettingsError as error:
             raise DeskError(str(error)) from None
         await self.restart("simulator", speed=str(speed))
 
-    async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
-        """Turn the monkey on or off: it kills a random process every so many seconds (give or take a half)."""
-        chosen = self.settings.seed if seed is None else seed
-        await self._ask(self.supervisor.chaos(on, every=every, seed=chosen, names=list(AGENTS)))
-
     # -- the registry
-
-    async def skills(self) -> dict[str, list[str]]:
-        """Which agents are sent the steps of each skill: quarantined ones are not."""
-        registry = self.laser.agent_registry()
-        await registry.refresh()
-        return {s: [c.agent for c in registry.resolve(s)] for s in (*ROUTING, *CUSTOMER, *INVOICE)}
 
     async def quarantine(self, name: str, by: str = "desk") -> None:
         """Send this agent no new work; its process keeps running. Refused for the last one of a skill."""
@@ -265,23 +173,23 @@ class FleetDesk:
             raise DeskError(
                 f"{name} is the only one that serves {', '.join(alone)}: it cannot be quarantined."
             )
-        await self.laser.quarantine(by, name)
-        await self._events.emit("quarantined", agent=name, by=by, text=f"{name} gets no new work")
+        await self._from_stack(self.laser.quarantine(arguments.words(by, "Who does it", "desk"), name))
+        await self._emit("quarantined", agent=name, by=by, text=f"{name} gets no new work")
 
     async def reinstate(self, name: str, by: str = "desk") -> None:
         """Let this agent have work again. Raises DeskError."""
         _check_registered(name)
-        await self.laser.unquarantine(by, name)
-        await self._events.emit("reinstated", agent=name, by=by, text=f"{name} gets work again")
+        await self._from_stack(self.laser.unquarantine(arguments.words(by, "Who does it", "desk"), name))
+        await self._emit("reinstated", agent=name, by=by, text=f"{name} gets work again")
 
     # -- dead letters
 
-    async def parked(self) -> dict[str, dict[str, Any]]:
-        """The messages that wait on the desk, by incident."""
-        return await scan_json(self.laser.kv("parked"))
-
     async def fix_and_redrive(self, by: str = "person") -> list[str]:
         """Clear the fault of the gateway and send every parked message again. Returns their incidents."""
+        arguments.words(by, "Who mends it", "person")
+        return await self._from_stack(self._fix_and_redrive(by))
+
+    async def _fix_and_redrive(self, by: str) -> list[str]:
         mended = await compare_and_swap(
             self.laser.kv("faults"),
             SMS,
@@ -311,16 +219,6 @@ class FleetDesk:
 
     # -- the person at the desk
 
-    def waiting(self) -> list[Prompt]:
-        """The bills that wait for a decision; only the newest prompt of each."""
-        found: dict[str, Prompt] = {}
-        for event in self.events():
-            if event["kind"] == "asked":
-                found[event["incident"]] = Prompt(event["incident"], event["text"], event["hold"])
-            elif event["kind"] in ("approved", "declined", "undecided"):
-                found.pop(event["incident"], None)
-        return list(found.values())
-
     async def approve(self, incident: str = "", by: str = "person") -> None:
         """Dispute the bill as asked. The first answer stands, whoever gives another. Raises DeskError."""
         await self._answer(incident, "approved", by)
@@ -331,9 +229,13 @@ class FleetDesk:
 
     async def _answer(self, incident: str, answer: str, by: str) -> None:
         """Stored before it is sent: an agent that is down finds it when it comes back."""
-        incident = incident or f"{self.day}-bill"
+        incident = awaited(incident) or f"{self.day}-bill"
+        arguments.words(by, "Who answers", "person")
         if not any(e["kind"] == "asked" and e["incident"] == incident for e in self.events()):
             raise DeskError(f"Nothing about {incident} waits for a decision.")
+        await self._from_stack(self._decide(incident, answer, by))
+
+    async def _decide(self, incident: str, answer: str, by: str) -> None:
         stored = await first(self.laser.kv("decisions"), incident, {"answer": answer, "by": by})
         if stored["answer"] == "undecided":
             raise DeskError(f"Nobody answered about {incident} in time: it is undecided, and not disputed.")
@@ -354,88 +256,9 @@ class FleetDesk:
             error = {"code": 3, "message": f"declined by {stored['by']}", "retryable": False}
             await log.fail(prompt["correlation"], error, target=prompt["source"])
 
-    # -- the end of the day
+    async def _emit(self, kind: str, **fields: Any) -> None:
+        self._while_running(self._laser)
+        await self._from_stack(self._events.emit(kind, **fields))
 
-    async def checks(self) -> list[Check]:
-        """The end-of-day checks, from the log, the views, the forks and KV."""
-        return check_day(
-            Facts(
-                events=self.events(),
-                work=await readers.work(self.laser),
-                forks=[json.dumps(fork, default=str) for fork in await self.laser.forks()],
-                view_stops=[
-                    s for k in ("delivered", "failed") for _, s, _ in await readers.stops(self.laser, k)
-                ],
-                exceptions=await self.exceptions(),
-                decisions=await scan_json(self.laser.kv("decisions")),
-                parcels=frozenset(await self.stops()),
-            )
-        )
-
-    async def stop(self) -> None:
-        """End every process of the desk. The folder keeps everything."""
-        if self._log:
-            await self._log.stop()
-        if self._supervisor:
-            await self._supervisor.stop()
-        self._log = self._supervisor = None
-
-    @property
-    def laser(self) -> ls.Laser:
-        """The client this process talks to the stack with."""
-        if self._laser is None or self._log is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._laser
-
-    @property
-    def log(self) -> EventLog:
-        if self._log is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._log
-
-    @property
-    def supervisor(self) -> Supervisor:
-        if self._supervisor is None:
-            raise DeskError("This desk has stopped: start another.")
-        return self._supervisor
-
-    async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
-        specs = [
-            Spec(
-                name=name,
-                module=f"desk.delivery.{module}",
-                stream=self.stream,
-                events_topic=EVENTS,
-                folder=self.folder,
-                settings=self.settings,
-                switches=switches.get(name, {}),
-            )
-            for name, (module, _) in AGENTS.items()
-        ]
-        self._supervisor = await Supervisor.start(
-            folder=self.folder,
-            specs=specs,
-            embedded=not self.settings.connection,
-            connection=self.settings.connection,
-        )
-        self._laser = await connect(self._supervisor.connection, self.stream)
-        where = self._supervisor.connection.rpartition("@")[2]
-        self._on_line(f"stack     up on {where}, data {self._shown}")
-        await lay_out(self._laser, self.stream)
-        self._events = Events(self._laser, EVENTS, "person")
-        self._log = EventLog(self._laser, EVENTS)
-        await self._log.start()
-        await self._supervisor.launch()
-        states = self._supervisor.states
-        self._on_line("   ".join(f"{name} up (pid {states[name].pid})" for name in AGENTS))
-
-    async def _ask(self, work: Any) -> Any:
-        try:
-            return await work
-        except SupervisorError as error:
-            raise DeskError(str(error)) from None
-
-    def _missing(self, kinds: Sequence[str], fields: Mapping[str, Any], timeout: float) -> str:
-        about = "".join(f" of {value}" for value in fields.values())
-        last = f"the last event was {self.log.rows[-1]!r}" if self.log.rows else "there is no event at all"
-        return f"No {' or '.join(kinds)}{about} within {timeout:g} s: {last}."
+    async def _lay_out(self) -> None:
+        await lay_out(self.laser, self.stream)

@@ -1,75 +1,51 @@
-"""The processes of a support desk, as a person has them: kill, restart, other switches, other code, chaos."""
+"""The agents of a support desk in other forms: without their pattern, from other code, with another bank."""
 
-import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import laser_sdk as ls
-
-from desk.control import code
+from desk.control import arguments, code
 from desk.control.errors import DeskError
-from desk.control.events import EventLog
+from desk.control.running import Running
 from desk.runtime.events import Events
-from desk.runtime.spec import Spec
 from desk.settings import Settings
-from desk.supervisor.client import ProcessState, Supervisor, SupervisorError
 from desk.support.agent import EVENTS, LANE
 
 AGENTS = ("triage", "resolver", "billing")
+BASELINES = ("resolver", "billing")
+"""Those that keep a checkpoint or a ledger, and can do without."""
 BANKS = ("forgetful", "keyed")
-ANSWER = 30.0
-"""Seconds to wait for the stack to take something; a stack that was killed is back in two."""
 
 
-class Processes:
-    """A desk gives it its client (`laser`) and its log; the rest is here."""
+class Processes(Running):
+    """What one can do with a support desk's processes beyond killing them."""
 
-    laser: ls.Laser
-    log: EventLog
+    agents = AGENTS
+    topic = EVENTS
 
-    def __init__(self, settings: Settings, folder: Path, stream: str) -> None:
-        self.settings, self.folder, self.stream = settings, folder, stream
+    def __init__(self, settings: Settings, folder: Path, stream: str, on_line: Callable[[str], None]) -> None:
+        super().__init__(settings, folder, stream, on_line)
         self._modules = {name: _shipped(name) for name in AGENTS}
-        self._running = True
-        self._supervisor: Supervisor | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether it has not been stopped."""
-        return self._running
 
     @property
     def shipped(self) -> Sequence[str]:
         """The agents that run as they are shipped."""
         return [name for name in AGENTS if self._modules[name] == _shipped(name)]
 
-    @property
-    def processes(self) -> Mapping[str, ProcessState]:
-        """Every process by name, as the supervisor sees it."""
-        return self.supervisor.states
-
-    async def kill(self, name: str, by: str = "code") -> int:
-        """SIGKILL that process; the supervisor starts another. Returns the pid that was killed."""
-        return await self._ask(self.supervisor.kill(name, by=by))
-
-    async def restart(self, name: str, **switches: str) -> None:
-        """End that process cleanly and start it with these switches changed; an empty one is taken away."""
-        await self._ask(self.supervisor.restart(name, **switches))
-
     async def use_baseline(self, *names: str) -> None:
         """Let these agents run without checkpoint and ledger; all that have a baseline when none is named."""
-        for name in names or ("resolver", "billing"):
+        for name in names:
             if name == "triage":
                 raise DeskError("triage has no baseline: it keeps no checkpoint and no ledger.")
+            arguments.choice(name, BASELINES, "agent with a baseline named")
+        for name in names or BASELINES:
             await self.restart(name, baseline="1")
 
     async def use_shipped(self, *names: str) -> None:
         """Let these agents run as they are shipped, code and switches; all that do not when none is named."""
         changed = [name for name in AGENTS if self._modules[name] != _shipped(name)]
-        for name in names or dict.fromkeys(["resolver", "billing", *changed]):
-            if name not in AGENTS:
-                raise DeskError(f"{name} is not shipped: {', '.join(AGENTS)} are.")
+        for name in names:
+            arguments.choice(name, AGENTS, "shipped agent named")
+        for name in names or dict.fromkeys([*BASELINES, *changed]):
             if name in changed:
                 await self.use_module(name, _shipped(name), "the shipped code again", baseline="")
             else:
@@ -81,7 +57,9 @@ class Processes:
         Returns the module's name. Raises DeskError, one sentence with the line, for a text that cannot be an agent;
         what ran before still runs.
         """
-        module = code.write(self.folder, name, text)
+        if not isinstance(text, str):
+            raise DeskError(f"The code of an agent is text, not {arguments.shown(text)}.")
+        module = code.write(self.folder, arguments.words(name, "An agent's name", "clerk"), text)
         why = await code.refusal(self.folder, module)
         if why:
             runs = f"The {name} that was running still runs." if name in self._modules else ""
@@ -120,55 +98,13 @@ class Processes:
 
     async def use_bank(self, kind: str) -> None:
         """ "forgetful": a bank that pays whenever it is asked; "keyed": one that pays once for each key."""
-        if kind not in BANKS:
-            raise DeskError(f"There is no {kind!r} bank: choose {' or '.join(BANKS)}.")
+        known_bank(kind)
         await self.restart("billing", bank="forgetful" if kind == "forgetful" else "")
 
-    async def chaos(self, on: bool, *, every: float = 2.0, seed: int | None = None) -> None:
-        """Turn the monkey on or off: it kills a random agent every so many seconds (give or take a half)."""
-        chosen = self.settings.seed if seed is None else seed
-        await self._ask(self.supervisor.chaos(on, every=every, seed=chosen, names=AGENTS))
 
-    @property
-    def supervisor(self) -> Supervisor:
-        """The owner's end of the supervisor."""
-        return self._while_running(self._supervisor)
-
-    def _while_running(self, what: Any) -> Any:
-        if what is None or not self._running:
-            raise DeskError("This desk has stopped: start another.")
-        return what
-
-    async def _from_stack(self, work: Awaitable[Any]) -> Any:
-        """What the stack answers. Raises DeskError when it refuses, or cannot be reached for ANSWER seconds."""
-        ended = self.supervisor.ended
-        try:
-            return await asyncio.wait_for(work, 1.0 if ended else ANSWER)
-        except (TimeoutError, ls.LaserError) as error:
-            if ended:
-                raise DeskError("The supervisor has ended: start the desk again.") from None
-            why = "did not answer in time" if isinstance(error, TimeoutError) else f"refused: {error}"
-            raise DeskError(f"The stack {why}; what was asked may still have reached it.") from None
-
-    def _specs(self, switches: Mapping[str, Mapping[str, str]]) -> Sequence[Spec]:
-        return [self._spec(name, module, switches.get(name, {})) for name, module in self._modules.items()]
-
-    def _spec(self, name: str, module: str, switches: Mapping[str, str] | None = None) -> Spec:
-        return Spec(
-            name=name,
-            module=module,
-            stream=self.stream,
-            events_topic=EVENTS,
-            folder=self.folder,
-            settings=self.settings,
-            switches=switches or {},
-        )
-
-    async def _ask(self, work: Any) -> Any:
-        try:
-            return await work
-        except SupervisorError as error:
-            raise DeskError(str(error)) from None
+def known_bank(kind: str) -> str:
+    """One of BANKS. Raises DeskError."""
+    return arguments.choice(kind, BANKS, "bank named")
 
 
 def _shipped(name: str) -> str:

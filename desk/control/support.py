@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import os
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,25 +10,25 @@ from typing import Any
 
 import laser_sdk as ls
 
+from desk.control import arguments
 from desk.control import folder as folders
 from desk.control.errors import DeskError, awaited
-from desk.control.events import Event, EventLog, matches
+from desk.control.events import Event, matches
 from desk.control.lane import Lane, Offset, Ticket
-from desk.control.processes import AGENTS, BANKS, Processes
+from desk.control.processes import AGENTS, Processes, known_bank
 from desk.control.questions import Counts, Question, asked, count, waiting
 from desk.outside.bank import Bank
 from desk.outside.writer import WriterError, make_writer
-from desk.runtime.connect import StackUnreachable, connect
-from desk.runtime.saved import compare_and_swap
+from desk.runtime.saved import compare_and_swap, get_json
+from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
-from desk.supervisor.client import Supervisor, SupervisorError
 from desk.support import world
 from desk.support.agent import EVENTS, LANE, PARTITIONS
 from desk.support.tickets import SCENARIOS, TicketError, message
 
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
-PATIENCE = 10.0
-"""Seconds to wait for a stack to answer at the start."""
+_TICKET = re.compile(r"(?:t|job)-(\d+)")
+ANSWERS = ("approve", "decline")
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
 
@@ -51,8 +51,8 @@ async def start(
         make_writer(told)
     except (SettingsError, WriterError) as error:
         raise DeskError(str(error)) from None
-    if bank not in ("", *BANKS):
-        raise DeskError(f"There is no {bank!r} bank: choose {' or '.join(BANKS)}.")
+    if bank != "":
+        known_bank(bank)
     folder = folders.place(told.data, name)
     if resume:
         stream = folders.noted(folder)["stream"]
@@ -60,14 +60,7 @@ async def start(
         folders.fresh(folder)
         stream = f"support-{name}-{secrets.token_hex(3)}"
     support = SupportDesk(told, folder, stream, on_line or (lambda line: None))
-    try:
-        await support._come_up({"billing": {"bank": bank}} if bank else {})
-    except (SupervisorError, StackUnreachable, ls.LaserError) as error:
-        await support.stop()
-        raise DeskError(str(error)) from None
-    except BaseException:
-        await support.stop()
-        raise
+    await support.come_up(support.specs({"billing": {"bank": bank}} if bank else {}))
     folders.note(folder, stream=stream)
     return support
 
@@ -76,12 +69,12 @@ class SupportDesk(Processes):
     """Made by `start`. Every method that acts is a coroutine; what only reads the log so far is not."""
 
     def __init__(self, settings: Settings, folder: Path, stream: str, on_line: Callable[[str], None]) -> None:
-        super().__init__(settings, folder, stream)
+        super().__init__(settings, folder, stream, on_line)
         self.bank = Bank(folder / "bank.sqlite")
-        self._on_line = on_line
-        self._running = True
-        self._laser: ls.Laser | None = None
-        self._log: EventLog | None = None
+
+    def specs(self, switches: Mapping[str, Mapping[str, str]]) -> Sequence[Spec]:
+        """Its agents as they are shipped, with these switches."""
+        return [self._spec(name, module, switches.get(name, {})) for name, module in self._modules.items()]
 
     # -- tickets
 
@@ -90,8 +83,9 @@ class SupportDesk(Processes):
 
         customer: an id such as "c-17"; without one a scenario's own customer, or nobody who is signed in.
         """
-        if not isinstance(customer, str | None):
-            raise DeskError(f"A customer is an id such as c-17, not {customer!r}.")
+        if not isinstance(awaited(customer), str | None):
+            raise DeskError(f"A customer is an id such as c-17, not {arguments.shown(customer)}.")
+        awaited(scenario_or_text)
         ticket = await self._from_stack(self._new(self.laser.kv("counters"), scenario_or_text, customer))
         await self._from_stack(self._begin(ticket))
         return ticket
@@ -119,6 +113,10 @@ class SupportDesk(Processes):
 
     async def give(self, agent: str, operation: str, body: Mapping[str, Any]) -> Ticket:
         """Give an agent a job that is no ticket: one command, in a session of its own. Returns the job, "job-1"."""
+        arguments.choice(agent, [name for name in self.processes if name != "stack"], "agent named")
+        arguments.words(operation, "An operation", "book")
+        if not isinstance(awaited(body), Mapping):
+            raise DeskError(f"A job's body is a dict, not {arguments.shown(body)}.")
         number = await self._from_stack(_next(self.laser.kv("counters"), "job"))
         job = Ticket(f"job-{number}")
         await self._from_stack(self.lane.begin(job))
@@ -127,7 +125,9 @@ class SupportDesk(Processes):
 
     async def send(self, ticket: Ticket) -> None:
         """Send a ticket to triage again: the same ticket twice."""
-        await self._from_stack(self.lane.send(awaited(ticket)))
+        if not isinstance(awaited(ticket), Ticket):
+            raise DeskError(f"Send what open_ticket returned, not {arguments.shown(ticket)}.")
+        await self._from_stack(self.lane.send(ticket))
 
     async def until(self, ticket: str, *kinds: str, timeout: float = 30.0) -> Event:
         """The first event of this ticket that is of one of these kinds, such as "holding" or "ledger:done".
@@ -138,24 +138,39 @@ class SupportDesk(Processes):
         def wanted(event: Event) -> bool:
             return event.get("ticket") == ticket and any(matches(event, kind) for kind in kinds)
 
-        awaited(ticket)
-        if not kinds:
-            raise DeskError("Say what to wait for, such as asked or closed.")
+        arguments.kinds(kinds)
+        arguments.seconds(timeout)
         self._while_running(self._log)
+        await self._opened(ticket)
         return await self.log.wait(wanted, timeout, lambda: self._missing(ticket, kinds, timeout))
 
     def events(self, ticket: str | None = None) -> list[Event]:
         """What the log holds so far, repeats included; of one ticket, or of everything."""
-        awaited(ticket)
+        if ticket is not None:
+            arguments.words(ticket, "A ticket", "t-1")
         return [event for event in self.log.rows if ticket is None or event.get("ticket") == ticket]
 
     def counts(self, ticket: str) -> Counts:
         """What happened to a ticket, counted raw from the log and the bank's books."""
-        return count(str(awaited(ticket)), self.log.rows, self.bank.payments(), self.bank.asked())
+        if not self.events(arguments.words(ticket, "A ticket", "t-1")) and not isinstance(ticket, Ticket):
+            raise DeskError(f"Nothing is known of {arguments.shown(ticket)}: give what open_ticket returned.")
+        return count(str(ticket), self.log.rows, self.bank.payments(), self.bank.asked())
 
-    def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
-        """Call back with new events as they come; returns what ends that."""
-        return self.log.listen(callback)
+    async def _opened(self, ticket: str) -> None:
+        """Raises DeskError for a ticket that nobody has opened: waiting for it would be in vain."""
+        arguments.words(ticket, "A ticket", "t-1")
+        if isinstance(ticket, Ticket) or self.events(ticket):
+            return
+        numbered = _TICKET.fullmatch(ticket)
+        if not numbered:
+            raise DeskError(
+                f"A ticket is called t-1, not {arguments.shown(ticket)}: give what open_ticket returned."
+            )
+        counter = "job" if ticket.startswith("job") else "ticket"
+        newest = await self._from_stack(get_json(self.laser.kv("counters"), counter)) or 0
+        if int(numbered[1]) > newest:
+            last = f"the newest is {ticket.partition('-')[0]}-{newest}" if newest else "none has been opened"
+            raise DeskError(f"There is no {ticket}: {last}.")
 
     # -- the person at the desk
 
@@ -172,7 +187,8 @@ class SupportDesk(Processes):
         await self._answer(ticket, False, by)
 
     async def _answer(self, ticket: str, ok: bool, by: str) -> None:
-        awaited(ticket)
+        arguments.words(by, "Who answers", "person")
+        await self._opened(ticket)
         open_ones = [question for question in self.waiting() if question.ticket == ticket]
         questions = open_ones or [question for question in asked(self.log.rows) if question.ticket == ticket]
         if not questions:
@@ -195,10 +211,12 @@ class SupportDesk(Processes):
         at: an event kind such as "looking_up", "holding" (the default), "paid" or "ledger:done"; the process holds
         still there until it is killed. answer: "approve", "decline", or None to return when a person is asked. Raises DeskError.
         """
-        if answer not in ("approve", "decline", None):
-            raise DeskError(f"A person can approve or decline, not {answer!r}.")
-        if kill and kill not in self.processes:
-            raise DeskError(f"There is no process named {kill!r}: there is {', '.join(self.processes)}.")
+        _known_answer(answer)
+        arguments.seconds(timeout)
+        if kill is not None:
+            self._known(kill)
+        if at is not None:
+            arguments.words(at, "Where to die", "paid")
         if at and not kill:
             raise DeskError(f"Nobody dies at {at!r}: say who, as in kill='resolver'.")
         at = at or _NATURAL
@@ -225,7 +243,10 @@ class SupportDesk(Processes):
         self, scenarios: Sequence[str], answer: str = "approve", timeout: float = 120.0
     ) -> list[Ticket]:
         """Open these tickets at once, answer what they ask, wait until all are closed."""
-        tickets = [await self.open_ticket(scenario) for scenario in scenarios]
+        _known_answer(answer)
+        arguments.seconds(timeout)
+        chosen = arguments.several(scenarios, "Scenarios", '["duplicate", "question"]')
+        tickets = [await self.open_ticket(scenario) for scenario in chosen]
         await asyncio.gather(*(self.see_through(ticket, answer, timeout) for ticket in tickets))
         return tickets
 
@@ -245,6 +266,7 @@ class SupportDesk(Processes):
 
     async def see_through(self, ticket: str, answer: str | None = "approve", timeout: float = 30.0) -> None:
         """Answer the ticket's question, if it asks one, and wait until it is closed."""
+        _known_answer(answer)
         event = await self.until(ticket, "asked", "closed", timeout=timeout)
         if event["kind"] == "closed" or answer is None:
             return
@@ -255,65 +277,28 @@ class SupportDesk(Processes):
 
     async def group(self, name: str) -> list[Offset]:
         """Where an agent's group stands, partition by partition: what is stored is acknowledged."""
+        arguments.choice(name, [agent for agent in self.processes if agent != "stack"], "agent named")
         return await self._from_stack(self.lane.offsets(name))
-
-    async def stop(self) -> None:
-        """End every process of the desk. The folder keeps everything, and what was read can still be looked at."""
-        self._running = False
-        if self._log:
-            await self._log.stop()
-        if self._laser:
-            with contextlib.suppress(ls.LaserError, TimeoutError):
-                await asyncio.wait_for(self._laser.close(), PATIENCE / 5)
-        if self._supervisor:
-            await self._supervisor.stop()
-
-    @property
-    def laser(self) -> ls.Laser:  # type: ignore[override]
-        """The client this process talks to the stack with."""
-        return self._while_running(self._laser)
 
     @property
     def lane(self) -> Lane:
         """The lane of the agents, as this client writes to it."""
         return Lane(self.laser, self.stream)
 
-    @property
-    def log(self) -> EventLog:  # type: ignore[override]
-        """The events read so far; also of a desk that has stopped."""
-        if self._log is None:
-            raise DeskError("This desk never came up: start another.")
-        return self._log
-
-    async def _come_up(self, switches: Mapping[str, Mapping[str, str]]) -> None:
-        specs = self._specs(switches)
-        self._supervisor = await Supervisor.start(
-            folder=self.folder,
-            specs=specs,
-            embedded=not self.settings.connection,
-            connection=self.settings.connection,
-        )
-        self._laser = await connect(self._supervisor.connection, self.stream, timeout=PATIENCE)
-        where = self._supervisor.connection.rpartition("@")[2]
-        self._on_line(f"stack     up on {where}, data {_short(self.folder)}")
+    async def _lay_out(self) -> None:
+        laser = self.laser
         self.bank.open()
-        await self._laser.stream(self.stream).ensure()
-        await self._laser.sessions().bootstrap(PARTITIONS, _KEPT)
+        await laser.stream(self.stream).ensure()
+        await laser.sessions().bootstrap(PARTITIONS, _KEPT)
         for name in AGENTS:  # so that where an agent stands can be read from the start
-            await self._laser.topic(LANE).ensure_consumer_group(name)
-        await self._laser.topic(EVENTS).ensure(1)
-        await self._laser.kv("counters").get("ticket")  # a stack without key-value state says so now
-        self._log = EventLog(self._laser, EVENTS)
-        await self._log.start()
-        await self._supervisor.launch()
-        states = self._supervisor.states
-        self._on_line("   ".join(f"{name:9} up (pid {states[name].pid})" for name in AGENTS))
+            await laser.topic(LANE).ensure_consumer_group(name)
+        await laser.topic(EVENTS).ensure(1)
+        await laser.kv("counters").get("ticket")  # a stack without key-value state says so now
 
     def _missing(self, ticket: str, kinds: Sequence[str], timeout: float) -> str:
         own = self.events(ticket)
         last = f"the last was {own[-1]!r}" if own else "it has no event at all"
-        ended = " The supervisor has ended: start the desk again." if self.supervisor.ended else ""
-        return f"{ticket} did not reach {' or '.join(kinds)} within {timeout:g} s: {last}.{ended}"
+        return f"{ticket} did not reach {' or '.join(kinds)} within {timeout:g} s: {last}.{self._slip(kinds)}{self._end()}"
 
 
 async def _next(kv: ls.Kv, key: str) -> int:
@@ -321,6 +306,7 @@ async def _next(kv: ls.Kv, key: str) -> int:
     return await compare_and_swap(kv, key, lambda number: (number or 0) + 1)
 
 
-def _short(folder: Path) -> str:
-    """A folder as a person would type it."""
-    return os.path.relpath(folder)
+def _known_answer(answer: Any) -> None:
+    """Raises DeskError for what no person can say. None: nobody says anything."""
+    if answer is not None and awaited(answer) not in ANSWERS:
+        raise DeskError(f"A person can approve or decline, not {arguments.shown(answer)}.")

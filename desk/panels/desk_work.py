@@ -5,7 +5,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from desk.control.fleet import Prompt
+from desk.control.fleet_reading import Prompt
 from desk.delivery.rates import dollars
 from desk.panels.follow import Follow
 from desk.panels.frame import Line, Panel, button, card, row, visible

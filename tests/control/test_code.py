@@ -136,5 +136,5 @@ class TestOnADesk:
         await support.use_code("clerk", CLERK)
         job = await support.give("clerk", "count", {"words": ["one", "two"]})
         assert (await support.until(job, "closed"))["text"] == "2"
-        with pytest.raises(DeskError, match="clerk is not shipped"):
+        with pytest.raises(DeskError, match="There is no shipped agent named 'clerk'"):
             await support.use_shipped("clerk")

@@ -215,23 +215,3 @@ async def test_the_stack_may_be_killed_too(support: SupportDesk) -> None:
     counts = support.counts(ticket)
     assert (counts.replied, counts.paid) == (1, 1)
     assert not [e for e in support.events() if e["kind"] == "dead_letter"]
-
-
-# -- mistakes of a person
-
-
-@pytest.mark.parametrize(
-    ("work", "sentence"),
-    [
-        (lambda s: s.kill("nobody"), "no process named 'nobody'"),
-        (lambda s: s.use_baseline("triage"), "triage has no baseline"),
-        (lambda s: s.use_bank("piggy"), "There is no 'piggy' bank"),
-        (lambda s: s.run("duplicate", answer="maybe"), "approve or decline, not 'maybe'"),
-        (lambda s: s.until("t-999", "closed", timeout=0.05), "t-999 did not reach closed within 0.05 s: it has no event"),
-        (lambda s: s.chaos(True, every=0), "choose more than 0"),
-    ],
-)  # fmt: skip
-async def test_a_mistake_is_told_in_one_sentence(support: SupportDesk, work: object, sentence: str) -> None:
-    with pytest.raises(DeskError, match=sentence) as told:
-        await work(support)
-    assert "\n" not in str(told.value)

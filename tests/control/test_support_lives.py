@@ -55,7 +55,7 @@ async def test_started_again_it_is_fresh_and_only_one_may_own_the_folder(tmp_pat
         ({"resume": True}, "There is no desk in .* to resume"),
         ({"connection": "iggy:iggy@127.0.0.1:1"}, "127.0.0.1:1"),
         ({"connection": "iggy:secret"}, "missing credentials"),
-        ({"bank": "piggy"}, "There is no 'piggy' bank: choose forgetful or keyed"),
+        ({"bank": "piggy"}, "There is no bank named 'piggy': choose from forgetful, keyed"),
         ({"name": ".."}, "has a plain name"),
         ({"data": "/dev/null/desks"}, "cannot be used: Not a directory"),
     ],
@@ -64,7 +64,7 @@ async def test_what_cannot_start_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: dict[str, object], sentence: str
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.setattr("desk.control.support.PATIENCE", 0.5)
+    monkeypatch.setattr("desk.control.running.PATIENCE", 0.5)
     with pytest.raises(DeskError, match=sentence) as said:
         await start("support", **{"data": tmp_path, **told})
     assert "\n" not in str(said.value) and "secret" not in str(said.value)

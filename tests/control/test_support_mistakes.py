@@ -17,24 +17,6 @@ from desk.support.agent import EVENTS
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.mark.parametrize(
-    ("work", "sentence"),
-    [
-        (lambda s: s.run("duplicat"), "no scenario 'duplicat': did you mean duplicate"),
-        (lambda s: s.run("duplicate", kill="resolvr", at="holding"), "no process named 'resolvr'"),
-        (lambda s: s.run("duplicate", at="holding"), "Nobody dies at 'holding'"),
-        (lambda s: s.until("t-1"), "Say what to wait for"),
-    ],
-)
-async def test_a_slip_is_told_before_anything_is_opened(
-    support: SupportDesk, work: object, sentence: str
-) -> None:
-    before = {event.get("ticket") for event in support.events()}
-    with pytest.raises(DeskError, match=sentence):
-        await work(support)
-    assert {event.get("ticket") for event in support.events()} == before
-
-
 async def test_a_ticket_nobody_awaited_is_told_as_that(support: SupportDesk) -> None:
     forgotten = support.open_ticket("duplicate")
     for use in (support.events, support.counts, lambda t: timeline(support, t), lambda t: counts(support, t)):
@@ -93,7 +75,7 @@ async def test_after_the_supervisor_was_killed_everything_says_so(tmp_path: Path
 async def test_a_stack_that_does_not_answer_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desk.control.processes.ANSWER", 0.5)
+    monkeypatch.setattr("desk.control.running.ANSWER", 0.5)
     support = await start("support", data=tmp_path)
     try:
         os.kill(support.processes["stack"].pid, signal.SIGSTOP)

@@ -145,7 +145,3 @@ async def test_the_group_has_acknowledged_everything(support: SupportDesk) -> No
         offset.stored is None or offset.stored <= offset.head for offset in await support.group("resolver")
     )
     assert await support.group("resolver")
-
-
-async def test_counts_of_a_ticket_nobody_opened_are_nothing(support: SupportDesk) -> None:
-    assert support.counts("t-999").looked_up == 0 and support.events("t-999") == []

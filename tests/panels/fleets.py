@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from desk.control import DeskError
-from desk.control.fleet import Prompt
+from desk.control.fleet_reading import Prompt
 from desk.delivery.planning.round import Round
 from tests.analysis.tuesday import records
 

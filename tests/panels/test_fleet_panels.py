@@ -3,7 +3,7 @@
 import asyncio
 
 from desk.analysis.handling import handlings
-from desk.control.fleet import Prompt
+from desk.control.fleet_reading import Prompt
 from desk.delivery.planning.round import Round
 from desk.panels.desk_work import ApprovalsPanel, ParkedPanel
 from desk.panels.events import EventsPanel
