@@ -101,10 +101,11 @@ async def live(
         first = None
         if left and left[0] == BIRTH:
             await asyncio.sleep(draw.uniform(*_YOUNG))
-            whom, ending = left.pop(0), True
-            below = psutil.Process(owner.process.pid).children(recursive=True)
-            owner.kill(GROUP)
-            found.deaths += 1
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended, with a sentence
+                below = psutil.Process(owner.process.pid).children(recursive=True)
+                owner.kill(GROUP)
+                whom, ending = left.pop(0), True
+                found.deaths += 1
         while await owner.listen():
             first = owner.events if first is None and owner.opened else first
             if owner.done:
