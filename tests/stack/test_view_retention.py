@@ -131,6 +131,31 @@ async def test_the_newest_rows_stay(views):
     assert await numbers(views) == [14, 15, 16]
 
 
+async def test_the_newest_rows_of_all_partitions_stay_also_in_a_rebuild(views):
+    """Compared with a rebuild at the end, which reads one partition after the other."""
+    views.bind(retention={"kind": "max_rows", "rows": 3}, partitions=3)
+    views.bind("other", index=INDEX)
+    for n in range(6):
+        views.bench.clock.forward(2)
+        views.publish({"n": n}, partition=2 - n % 3)
+    assert await numbers(views) == [3, 4, 5]
+    views.bench.clock.forward(2)
+    views.publish({"n": 6}, {"n": 7}, topic="other")
+    assert await numbers(views) == [5, 6, 7]
+
+
+async def test_a_row_that_was_taken_out_makes_room_for_one(views):
+    views.bind("other", index=INDEX)
+    views.bind(retention={"kind": "max_rows", "rows": 4})
+    publish(views, 1, 2)
+    views.publish({"n": 3}, {"n": 4}, topic="other")
+    views.bench.firsts[STREAM, "other", 0] = 2
+    views.bench.clock.forward(2)
+    assert await numbers(views) == [1, 2]
+    publish(views, 5, 6)
+    assert await numbers(views) == [1, 2, 5, 6]
+
+
 async def test_another_retention_holds_for_the_rows_that_are_there(views):
     views.rebuilds = False  # what an earlier retention took away, the log may still have
     views.bind(retention={"kind": "keep"})

@@ -53,6 +53,7 @@ class Projector:
         self._db, self._log, self.views, self._feed = db, log, views, feed
         self.sources = Sources(db, log, views)
         self._bindings: dict[tuple[str, str], list[Binding]] = {}
+        self._limits: dict[str, int] = {}  # view -> rows it may have
         self._extractions: dict[str, Extraction] = {}
         self._cells = Cells(views)
         self._schemas: Mapping[str, Schemas] = {}
@@ -64,9 +65,11 @@ class Projector:
         schemas: Mapping[str, Schemas],
     ) -> None:
         """Take what the registry holds now; rows are not touched. `schemas[stream]` finds a writer schema."""
-        self._bindings = {}
+        self._bindings, self._limits = {}, {}
         for binding in bindings:
             self._bindings.setdefault((binding.stream, binding.topic), []).append(binding)
+            if limit := binding.retention.rows:
+                self._limits[binding.index] = min(limit, self._limits.get(binding.index, limit))
         self._extractions = dict(extractions)
         self._schemas = schemas
         self._cells.forget()
@@ -97,7 +100,7 @@ class Projector:
             if landed and binding.notify:
                 self._feed.changed(binding.index, partition, records[0].offset, records[-1].offset, landed)
             if landed:
-                self.sources.capped(binding, landed)
+                self._cap(binding.index)
         self.sources.sweep(self._all(), now_us)
         self._feed.flush()
 
@@ -127,8 +130,13 @@ class Projector:
             if landed and binding.notify:
                 self._feed.changed(name, partition, first, last, landed)
         reapply(self.views, name)
-        self.sources.recount(binding)
+        self._cap(name)
         self._feed.flush()
+
+    def retain(self, binding: Binding, now_us: int) -> None:
+        """The binding's retention is another one now: it holds for the rows that are there, too."""
+        self.sources.retain(binding, now_us)
+        self._cap(binding.index)
 
     def remove(self, binding: Binding, *, last: bool) -> None:
         """A binding is gone, and its rows with it; the view too when it was the `last` one of it."""
@@ -168,6 +176,10 @@ class Projector:
                     place = {"stream": binding.stream, "topic": binding.topic, "partition_id": partition}
                     out.append({**place, "topic_created_at_micros": info.created_us, "applied_offset": head})
         return out
+
+    def _cap(self, name: str) -> None:
+        if limit := self._limits.get(name):
+            self.sources.capped(name, limit)
 
     def _all(self) -> Iterator[Binding]:
         return (binding for bindings in self._bindings.values() for binding in bindings)

@@ -22,7 +22,6 @@ CREATE TABLE IF NOT EXISTS view_source (
     source INTEGER PRIMARY KEY, view INTEGER, stream TEXT, topic TEXT, created_us INTEGER);
 CREATE TABLE IF NOT EXISTS view_partition (
     source INTEGER, partition INTEGER, next INTEGER, kept INTEGER, PRIMARY KEY (source, partition)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS view_cap (view INTEGER PRIMARY KEY, live INTEGER, low INTEGER);
 """
 SWEEP_US = 1_000_000  # how often a busy stack removes what the log no longer has
 PINNED_US = 300_000_000  # how long a cursor may count on removed rows
@@ -140,25 +139,19 @@ class Sources:
             number, _ = self._known.pop(key)
             self._reach = {place: reach for place, reach in self._reach.items() if place[0] != number}
 
-    def capped(self, binding: Fed, landed: int) -> None:
-        """After rows landed: keep to the newest `rows` of the view."""
-        limit, view = binding.retention.rows, self._views.get(binding.index)
-        if not limit or view is None:
+    def capped(self, index: str, limit: int) -> None:
+        """Keep to the newest `limit` rows of a view, by their records' times: a rebuild keeps the same ones."""
+        view = self._views.get(index)
+        if view is None:
             return
-        live, low = self._db.execute("SELECT live, low FROM view_cap WHERE view = ?", (view.number,)).get or (
-            0,
-            0,
+        age = 'at, source, partition, "offset"'
+        self._db.execute(
+            f"CREATE INDEX IF NOT EXISTS {view.table}_age ON {view.table} ({age}) WHERE gone IS NULL"
         )
-        live += landed
-        if live > limit:
-            cut = self._db.execute(
-                f"SELECT max(seq) FROM (SELECT seq FROM {view.table} WHERE seq > ? AND gone IS NULL "
-                "ORDER BY seq LIMIT ?)",
-                (low, live - limit),
-            ).get
-            live -= self._views.remove(view, "seq > ? AND seq <= ?", (low, cut))
-            low = cut
-        self._db.execute("INSERT OR REPLACE INTO view_cap VALUES (?, ?, ?)", (view.number, live, low))
+        surplus = self._db.execute(f"SELECT count(*) FROM {view.table} WHERE gone IS NULL").get - limit
+        if surplus > 0:
+            oldest = f"SELECT seq FROM {view.table} WHERE gone IS NULL ORDER BY {age} LIMIT ?"
+            self._views.remove(view, f"seq IN ({oldest})", (surplus,))
 
     def retain(self, binding: Fed, now_us: int) -> None:
         """The binding's retention is another one now: it holds for the rows that are there, too."""
@@ -172,15 +165,6 @@ class Sources:
             f"UPDATE {view.table} SET expires = {'at + ?' if ttl else '?'} WHERE source = ? AND gone IS NULL",
             (ttl or None, number),
         )
-        self.recount(binding)
-
-    def recount(self, binding: Fed) -> None:
-        """Count a view's rows for its limit, and apply it."""
-        view = self._views.get(binding.index)
-        if binding.retention.rows and view is not None:
-            live = self._db.execute(f"SELECT count(*) FROM {view.table} WHERE gone IS NULL").get
-            self._db.execute("INSERT OR REPLACE INTO view_cap VALUES (?, ?, 0)", (view.number, live))
-            self.capped(binding, 0)
 
     def gaps(self, view: View, bindings: Iterable[Fed]) -> list[Gap]:
         """Rows made from records that are no longer there."""

@@ -156,7 +156,7 @@ class Registry(Surface):
         if before is None or _what_rows_say(before) != _what_rows_say(body):
             self.projector.rebuild(binding(body))
         elif before.get("retention") != body.get("retention"):
-            self.projector.sources.retain(binding(body), context.now_us)
+            self.projector.retain(binding(body), context.now_us)
 
     def _remove_binding(self, body: Any, _stream: str, _context: Context) -> None:
         source = check(check(body, {"source": MAP})["source"], SOURCE)

@@ -36,8 +36,31 @@ class Job:
     future: asyncio.Future[Any]
     running: Callable[[], None]  # called when it leaves the queue
     why: str = ""
+    _timer: asyncio.TimerHandle | None = None
     _connection: apsw.Connection | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def expire_at(self, deadline_us: int) -> None:
+        """Its future resolves with Stopped when this time (epoch) passes. Only on the loop's thread."""
+        if self.future.done():
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        left = max(0.0, deadline_us / 1_000_000 - time.time())
+        self._timer = self.future.get_loop().call_later(left, self._expire)
+
+    def ended(self, future: asyncio.Future[Any]) -> None:
+        """The future's callback: there is nothing to wait for, and work that nobody waits for ends."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if future.cancelled():
+            self.stop("cancelled")
+
+    def _expire(self) -> None:
+        """The deadline passed: answer now, whether a thread has it or not."""
+        self.stop("deadline")
+        if not self.future.done():
+            self.future.set_exception(Stopped("deadline"))
 
     def stop(self, why: str) -> None:
         """Interrupt it, or keep it from starting."""
@@ -69,6 +92,12 @@ class Runner:
         self._count = threads
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._unsettled = 0
+
+    @property
+    def idle(self) -> bool:
+        """Does nobody wait for an answer?"""
+        return not self._unsettled
 
     def submit(self, work: Work, deadline_us: int, running: Callable[[], None] = lambda: None) -> Job:
         """Queue work; its future resolves on the calling loop, with Stopped when the deadline (epoch) passes."""
@@ -78,9 +107,10 @@ class Runner:
             for thread in self._threads:
                 thread.start()
         job = Job(work, loop.create_future(), running)
-        left = max(0.0, deadline_us / 1_000_000 - time.time())
-        timer = loop.call_later(left, self._expire, job)
-        job.future.add_done_callback(lambda _: timer.cancel())
+        self._unsettled += 1
+        job.future.add_done_callback(job.ended)
+        job.future.add_done_callback(self._settled)
+        job.expire_at(deadline_us)
         self._jobs.put(job)
         return job
 
@@ -92,11 +122,8 @@ class Runner:
             thread.join()
         self._threads = []
 
-    def _expire(self, job: Job) -> None:
-        """The deadline passed: answer now, whether a thread has it or not."""
-        job.stop("deadline")
-        if not job.future.done():
-            job.future.set_exception(Stopped("deadline"))
+    def _settled(self, _future: asyncio.Future[Any]) -> None:
+        self._unsettled -= 1
 
     def _serve(self) -> None:
         connection: apsw.Connection | None = None

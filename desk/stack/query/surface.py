@@ -1,8 +1,10 @@
 """The query surface: query, next page, status, cancel. Decides what is seen; compiling and running is elsewhere."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import apsw
@@ -10,6 +12,7 @@ import apsw
 from desk.stack.broker.log import Log
 from desk.stack.managed.hello import RESOURCE_ID
 from desk.stack.managed.surface import Context, PlainHandler, Request, Surface, SurfaceError
+from desk.stack.query.ahead import Ahead
 from desk.stack.query.compile import Page, Statement, compiled
 from desk.stack.query.executions import Execution, Executions
 from desk.stack.query.indexer import Indexer
@@ -54,6 +57,7 @@ class Queries(Surface):
         super().__init__(store, log)
         self.runner = Runner(store.reader)
         self._executions = Executions()
+        self._ahead = Ahead()
         self._indexer = Indexer(store)
 
     def query_block(self) -> Mapping[str, Any]:
@@ -122,16 +126,31 @@ class Queries(Surface):
         snapshot = self._snapshot(query, cursor, context, gaps)
         frontier = context.surface("registry").projector.frontier(snapshot.view)
         part = cursor.page(page["limit"])
-
-        def work(db: apsw.Connection) -> Result:
-            return _run(db, query, snapshot, part)
-
         execution = self._executions.start(query["execution_id"], query, context.now_us)
-        execution.job = self.runner.submit(work, deadline, execution.begin)
-        return self._finish(execution, cursor, digested, frontier, time.perf_counter())
+        execution.job = self._ahead.take(_question(query, digested, part), snapshot)
+        if execution.job is None:
+            work = partial(_run, query=query, snapshot=snapshot, page=part)
+            execution.job = self.runner.submit(work, deadline, execution.begin)
+        else:
+            execution.begin()
+            execution.job.expire_at(deadline)
+        return self._finish(execution, cursor, digested, snapshot, frontier, time.perf_counter())
+
+    def _look_ahead(self, query: Request, digested: bytes, snapshot: Snapshot, page: Page) -> None:
+        """Begin the page after the one that was just sent."""
+        if self.runner.idle:
+            work = partial(_run, query=query, snapshot=snapshot, page=page)
+            job = self.runner.submit(work, query["deadline_micros"])
+            self._ahead.keep(_question(query, digested, page), snapshot, job)
 
     async def _finish(
-        self, execution: Execution, cursor: Cursor, digested: bytes, frontier: list[Any], began: float
+        self,
+        execution: Execution,
+        cursor: Cursor,
+        digested: bytes,
+        snapshot: Snapshot,
+        frontier: list[Any],
+        began: float,
     ) -> dict[str, Any]:
         job = execution.job
         assert job is not None
@@ -142,6 +161,9 @@ class Queries(Surface):
             execution.end("expired" if by_deadline else "cancelled", _now_us())
             kind = "DeadlineExceeded" if by_deadline else "Cancelled"
             raise SurfaceError({kind: {"execution_id": execution.id}}) from None
+        except asyncio.CancelledError:  # the client is gone
+            execution.end("cancelled", _now_us())
+            raise
         except (QueryFault, apsw.Error, MemoryError) as error:
             value = _refusal(error)
             execution.end("failed", _now_us(), value)
@@ -151,7 +173,13 @@ class Queries(Surface):
         following = None
         if result.more:
             skip = 0 if result.last else cursor.skip + result.count
-            following = replace(cursor, after=result.last, skip=skip).encode(digested)
+            upcoming = replace(cursor, after=result.last, skip=skip)
+            following = upcoming.encode(digested)
+            query = execution.query
+            if query["page"].get("cursor") is not None:  # who has turned one page will turn the next
+                page = upcoming.page(query["page"]["limit"])
+                # once this reply is on its way
+                asyncio.get_running_loop().call_soon(self._look_ahead, query, digested, snapshot, page)
         evidence = Evidence(
             ENGINE,
             RESOURCE_ID,
@@ -200,6 +228,11 @@ class Queries(Surface):
         view = (registry.views.get(name) or view).narrowed(cursor.columns)
         expiring = registry.projector.expiring(view)
         return Snapshot(view, upto, cursor.now_us, tuple(layers), tuple(gaps), expiring)
+
+
+def _question(query: Request, digested: bytes, page: Page) -> Hashable:
+    """What a page is the answer to, but for the snapshot."""
+    return digested, page, bool(query["page"].get("want_total"))
 
 
 def _run(db: apsw.Connection, query: Request, snapshot: Snapshot, page: Page) -> Result:
