@@ -18,6 +18,7 @@ from desk.analysis.kept import kept, offsets
 from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.picture import Picture
 from desk.analysis.recovery import recovery_chart
+from desk.analysis.rivals import rivals_plot, rivals_table
 from desk.analysis.rounds import beside, drops, rounds
 from desk.analysis.sheet import Sheet
 from desk.analysis.spending import latency_plot, spent
@@ -28,8 +29,9 @@ from desk.control.fleet import FleetDesk
 from desk.course.examining import exam
 from desk.course.exercises import check
 from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
+from desk.course.guard import guarded
 from desk.course.magic import install
-from desk.course.outliving import outlived
+from desk.course.outliving import freeze, outlived
 from desk.course.serving import served
 from desk.course.setup import set_up
 from desk.course.source import show
@@ -52,6 +54,7 @@ __all__ = [
     "drops",
     "evals",
     "exam",
+    "freeze",
     "incoming",
     "journal",
     "kept",
@@ -66,6 +69,8 @@ __all__ = [
     "remembered",
     "reset",
     "rewind",
+    "rivals_plot",
+    "rivals_table",
     "rounds",
     "same_day",
     "served",
@@ -101,3 +106,17 @@ def most_hit(desk: Any, tickets: Sequence[str]) -> str:
 def recovery_plot(desk: Any) -> Picture:
     """Every death so far, and how long until things went on."""
     return recovery_chart(desk.events())
+
+
+# What a learner calls looks at what it is given: the rooms these come from trust their callers.
+globals().update(
+    {
+        work.__name__: guarded(work)
+        for work in (
+            answer_to, beside, bill_beside, capsules, checks, close_roads, counts, discrepancies, drops, evals, exam,
+            freeze, incoming, journal, kept, latency_plot, most_hit, offsets, outlived, plans_beside_solver,
+            recovery_plot, refused, remembered, rewind, rounds, same_day, served, shares, shares_plot, spent,
+            squeeze_in, steps, timeline, told, told_otherwise, turns, versions,
+        )
+    }
+)  # fmt: skip

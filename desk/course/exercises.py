@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from desk.control.errors import DeskError
+from desk.control.errors import DeskError, awaited
 
 
 @dataclass(frozen=True)
@@ -237,10 +237,10 @@ EXERCISES: Mapping[str, Exercise] = {
 
 def check(number: str, answer: Any) -> Verdict:
     """Judge an answer. `...` (nothing filled in yet) asks for one. Raises CheckError for an unknown number."""
-    exercise = EXERCISES.get(number)
-    if exercise is None:
+    if not isinstance(number, str) or number not in EXERCISES:
         raise CheckError(f"There is no exercise {number!r}: choose from {', '.join(EXERCISES)}.")
-    if answer is ...:
+    exercise = EXERCISES[number]
+    if awaited(answer) is ...:
         return Verdict(False, f"{number}  {exercise.asks} Put your answer in place of the dots, run again.")
     if _same(answer, exercise.right):
         return Verdict(True, f"{number}  Right. {exercise.why}")
