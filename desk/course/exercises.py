@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from desk.control.arguments import shown
 from desk.control.errors import DeskError, awaited
 
 
@@ -244,10 +245,13 @@ def check(number: str, answer: Any) -> Verdict:
         return Verdict(False, f"{number}  {exercise.asks} Put your answer in place of the dots, run again.")
     if _same(answer, exercise.right):
         return Verdict(True, f"{number}  Right. {exercise.why}")
-    return Verdict(False, f"{number}  Not {answer!r}. {exercise.hint}")
+    return Verdict(False, f"{number}  Not {shown(answer)}. {exercise.hint}")
 
 
 def _same(answer: Any, right: Any) -> bool:
     if isinstance(answer, str) and isinstance(right, str):
         return answer.strip().lower() == right.lower()
-    return bool(answer == right)
+    try:
+        return bool(answer == right)
+    except ValueError:  # a whole table or array
+        return False

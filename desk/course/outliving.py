@@ -1,4 +1,4 @@
-"""outlived: an agent is stopped and not killed, another process does its work, and then the first one goes on."""
+"""Processes that are not dead: freeze one, or let another do its work and the first one then go on."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from desk.control.errors import DeskError
 from desk.control.events import Event
 from desk.control.lane import Ticket
 from desk.control.support import SupportDesk
@@ -19,6 +20,14 @@ from desk.support.agent import EVENTS
 _STAND = 2.0  # seconds the agent waits at its place, to be stopped there
 _PATIENCE = 15.0  # seconds for the first process to finish what it was at
 _LOOK = 0.01
+
+
+def freeze(desk: SupportDesk, agent: str) -> str:
+    """Stop that process (SIGSTOP): it exists and does nothing until it is killed. Raises DeskError."""
+    if agent not in desk.processes:
+        raise DeskError(f"There is no process named {agent!r}: there is {', '.join(desk.processes)}.")
+    os.kill(desk.processes[agent].pid, signal.SIGSTOP)
+    return f"{agent} stands still (SIGSTOP)"
 
 
 async def outlived(desk: SupportDesk, agent: str, at: str, **switches: str) -> Ticket:

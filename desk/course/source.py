@@ -63,10 +63,10 @@ def show(module: str, name: str = "") -> Source:
     path = _file_of(module)
     text = path.read_text()
     where = "desk/" + module.replace(".", "/") + ".py"
-    if not name:
+    if name == "":
         return Source(where, text.rstrip())
     scope: ast.AST = ast.parse(text)
-    for part in name.split("."):
+    for part in str(name).split("."):
         there = {n.name: n for n in getattr(scope, "body", []) if hasattr(n, "name")}
         if part not in there:
             raise ShowError(f"{where} has no {name!r}: it has {', '.join(there) or 'nothing to show'}.")
@@ -80,7 +80,7 @@ def show(module: str, name: str = "") -> Source:
 def _file_of(module: str) -> Path:
     try:
         spec = importlib.util.find_spec(f"desk.{module}")
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, ValueError):
         spec = None
     if spec is None or spec.origin is None:
         raise ShowError(f"There is no module desk.{module}: name it as in show('support.resolver').")
