@@ -3,8 +3,10 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from desk.control.errors import awaited
+from desk.control.arguments import shown
+from desk.control.errors import DeskError, awaited
 from desk.control.fleet import FleetDesk
+from desk.control.support import SupportDesk
 from desk.panels.agents import AgentsPanel
 from desk.panels.desk_work import ApprovalsPanel, ParkedPanel
 from desk.panels.events import EventsPanel
@@ -81,7 +83,13 @@ def control_room(fleet: FleetDesk) -> Any:
 
 
 def _panel(desk: Any, kind: type) -> Any:
-    made = _shown.setdefault(awaited(desk), {})
+    wrong = FleetDesk if kind is TicketPanel else SupportDesk
+    if not hasattr(awaited(desk), "events"):
+        raise DeskError(f"A panel shows a running desk, not {shown(desk)}.")
+    if isinstance(desk, wrong) and kind is not AgentsPanel:
+        this, other = ("support", "delivery") if wrong is FleetDesk else ("delivery", "support")
+        raise DeskError(f"This panel is of the {this} desk, not of the {other} desk.")
+    made = _shown.setdefault(desk, {})
     if kind not in made:
         made[kind] = kind(desk)
     return made[kind]

@@ -1,10 +1,13 @@
 """Each start has a folder of its own; folders of kernels that are gone are cleared away, others are not."""
 
 import os
+from pathlib import Path
 
 import psutil
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
-from desk.course.starting import _say, free_name, reset, start, sweep
+from desk.course.starting import _say, assigned, free_name, reset, start, sweep
 from tests.notebooks.lessons import left_behind
 
 
@@ -54,3 +57,52 @@ async def test_reset_ends_this_notebooks_desks_and_takes_their_folders(tmp_path,
     again = await start("support", data=tmp_path)
     assert again.folder.is_dir()
     await reset()
+
+
+CELLS = {
+    "again = await start('support')": "again",
+    "again = await start(\n    'support',\n    seed=8,\n)": "again",
+    "await start('support')": "_",
+    "kept.append(await start('support'))": "",
+    "one, other = await start('support'), 2": "",
+    "for _ in range(1):\n    inner = await start('support')": "inner",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("cell", "variable"), CELLS.items(), ids=[str(n) for n in range(len(CELLS))])
+def test_the_variable_a_cell_gives_the_desk_to(cell: str, variable: str, tmp_path: Path) -> None:
+    file = tmp_path / "cell.py"
+    file.write_text(cell)
+    assert assigned(str(file), len(cell.splitlines()) or 1) == variable
+
+
+async def test_a_start_cell_run_again_ends_the_desk_it_started_before_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DESK_DATA", str(tmp_path))
+    shell = InteractiveShell()
+    start_cell = "support = await start('support')"
+
+    async def run(cell: str) -> None:
+        result = await shell.run_cell_async(cell, transformed_cell=cell)
+        result.raise_error()
+
+    try:
+        await run("from desk.course import reset, start")
+        await run(start_cell)
+        first = shell.user_ns["support"]
+        await run("other = await start('support')")
+        capsys.readouterr()
+        await run(start_cell)
+        said = capsys.readouterr().out.splitlines()
+        assert said[0] == "the desk started here before is stopped: a variable holds one"
+        assert "resolver up" in said[3]
+        second = shell.user_ns["support"]
+        assert (first.running, second.running, shell.user_ns["other"].running) == (False, True, True)
+        await run("kept = support")
+        await run(start_cell)
+        assert second.running and shell.user_ns["support"].running
+    finally:
+        await run("await reset()")
+    assert left_behind(tmp_path) == []
