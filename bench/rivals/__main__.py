@@ -1,4 +1,7 @@
-"""`python -m bench.rivals prepare | run | draw`: make the rivals' environments, measure all, draw the chart again."""
+"""`python -m bench.rivals prepare | run | report`: make the rivals' environments, measure all, write the report again.
+
+Notebook 04 draws what `rivals.json` holds: run it again after a run.
+"""
 
 import argparse
 import asyncio
@@ -13,6 +16,7 @@ from bench import ending
 from bench.recovery_self import scheduling
 from bench.rivals import environments, lines, measure, report, results
 from bench.rivals.counting import Chaos, Recovery
+from bench.rivals.outside import HOLD
 from bench.rivals.systems.laser_desk import LaserDesk
 from bench.rivals.systems.rivals import RIVALS
 from desk.control import DeskError
@@ -47,14 +51,18 @@ async def measured(repetitions: int, chaos_runs: int, seed: int) -> dict[str, re
     }
 
 
-def run(repetitions: int, chaos_runs: int, seed: int, folder: Path, chart: Path) -> None:
-    """Measure, and write rivals.md, rivals.json and the chart."""
+def run(repetitions: int, chaos_runs: int, seed: int, folder: Path) -> None:
+    """Measure, and write rivals.md and rivals.json."""
     before, began = os.getloadavg()[0], time.monotonic()
     systems = asyncio.run(measured(repetitions, chaos_runs, seed))
     about = {
         "repetitions": repetitions,
         "chaos runs": chaos_runs,
         "seed": seed,
+        "hold": HOLD,
+        "into hold": measure.INTO_HOLD,
+        "tickets": measure.TICKETS,
+        "every": measure.EVERY,
         "versions": environments.versions(),
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "took": time.monotonic() - began,
@@ -65,37 +73,33 @@ def run(repetitions: int, chaos_runs: int, seed: int, folder: Path, chart: Path)
         "load after": f"{os.getloadavg()[0]:.1f}",
     }
     results.write(folder / "rivals.json", about, systems)
-    write(folder, chart)
+    write(folder)
 
 
-def write(folder: Path, chart: Path) -> None:
-    """The report and the chart of the run that `rivals.json` holds."""
-    from bench.rivals.chart import draw
-
+def write(folder: Path) -> None:
+    """The report of the run that `rivals.json` holds."""
     about, systems = results.read(folder / "rivals.json")
     text = report.as_markdown(about, systems)
     (folder / "rivals.md").write_text(text)
-    draw(systems, chart)
     print(text)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.rivals", description=__doc__)
-    parser.add_argument("do", choices=("prepare", "run", "draw"))
+    parser.add_argument("do", choices=("prepare", "run", "report"))
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     parser.add_argument("--chaos", type=int, default=CHAOS_RUNS, help="runs under chaos")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=None, help="write here instead of bench/ and docs/")
+    parser.add_argument("--out", type=Path, default=None, help="write here instead of bench/")
     arguments = parser.parse_args()
     folder = arguments.out or HERE
-    chart = (arguments.out or HERE.parent / "docs") / "rivals.png"
     try:
         if arguments.do == "prepare":
             environments.prepare()
         elif arguments.do == "run":
-            run(arguments.repetitions, arguments.chaos, arguments.seed, folder, chart)
+            run(arguments.repetitions, arguments.chaos, arguments.seed, folder)
         else:
-            write(folder, chart)
+            write(folder)
     except (environments.RivalsError, DeskError) as error:
         print(error, file=sys.stderr)
         return 1

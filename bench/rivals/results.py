@@ -1,4 +1,4 @@
-"""A run's numbers, to and from `rivals.json`, and the few figures the report and the chart share."""
+"""A run's numbers, to and from `rivals.json`, and the few figures that the report and the course's notebook share."""
 
 import json
 import statistics
@@ -44,6 +44,16 @@ class System:
         after = [one.after for one in self.chaos]
         return None if None in after else max(after)
 
+    def figures(self) -> dict[str, Any]:
+        """What `rivals.json` says of it in short: seconds, and everything counted over all tickets."""
+        counts = [self.counts(kind) for kind in ("a", "b", "chaos")]
+        return {
+            "first_line": self.first_line,
+            "closed_if_held": self.median("a", "closed_if_held"),
+            "slowest_chaos": self.slowest_chaos,
+            "counts": asdict(sum(counts[1:], counts[0])),
+        }
+
 
 def median(values: Sequence[float | None]) -> float | None:
     """The median, or None when there is nothing or a value is missing."""
@@ -52,7 +62,8 @@ def median(values: Sequence[float | None]) -> float | None:
 
 def write(file: Path, about: dict[str, Any], systems: dict[str, System]) -> None:
     """The JSON beside the report."""
-    result = {"about": about, "systems": {name: asdict(system) for name, system in systems.items()}}
+    found = {name: {"figures": system.figures(), **asdict(system)} for name, system in systems.items()}
+    result = {"about": about, "systems": found}
     file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 

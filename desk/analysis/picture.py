@@ -1,7 +1,7 @@
 """A matplotlib figure with its one caption line, shown in a notebook without pyplot (which is not safe in callbacks)."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -53,6 +53,13 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
         return figure, figure.add_subplot()
+
+
+def side_by_side(width: float, height: float, widths: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
+    """An empty figure of this many inches with axes beside each other that share their rows, so wide in proportion."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+        return figure, figure.subplots(1, len(widths), sharey=True, width_ratios=widths)
 
 
 def captioned(figure: Figure, caption: str) -> Picture:
