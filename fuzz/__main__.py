@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
-    parser.add_argument("target", choices=("frames", "bodies", "cbor", "records", "engine"))
+    parser.add_argument("target", choices=("frames", "bodies", "cbor", "records", "engine", "queries"))
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument(
         "--corpus", type=Path, default=Path(".cache/fuzz"), help="one folder below it a target"

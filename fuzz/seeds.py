@@ -6,7 +6,8 @@ from pathlib import Path
 from desk.stack.wire import agdx, cbor, frame, iggy
 from desk.stack.wire.codes import PROTOCOL_VERSION, Code
 from desk.stack.wire.scalars import U32, U64, identifier, name
-from fuzz.targets import CODES, HEADERS, STREAM, TOPICS
+from fuzz.targets import CODES, HEADERS
+from fuzz.whole import STREAM, TOPICS
 
 _WHERE = identifier(STREAM) + identifier("plain")
 _GROUP = _WHERE + identifier("g")
@@ -114,6 +115,12 @@ def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
                             + b"\0"
                             + path.read_bytes()
                         )
+        case "queries":
+            for flag in range(12):  # one for every part a query may have, and some with several
+                for parts in (1 << flag, 1 << flag | 1, 0x810 | 1 << flag):
+                    low, high = parts & 255, parts >> 8
+                    for tail in (bytes(range(40)), bytes(range(100, 0, -3))):
+                        yield bytes((low, low, high, high)) + tail
         case "engine":
             for code, body in BODIES.items():
                 yield command(code, body)

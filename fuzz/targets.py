@@ -2,41 +2,27 @@
 
     frames   bytes as they come off a socket, in pieces
     bodies   one body through every decoder of the wire
+    cbor     one item, there and back
     records  records with hostile headers and payloads, appended to topics that every fold reads
     engine   commands with hostile bodies against a whole stack (no socket)
+    queries  queries made of what queries are made of, checked against each other (queries.py)
 
 They run under atheris (python -m fuzz) and, with other inputs, in the test suite.
 """
 
-import asyncio
 import contextlib
-import itertools
 import struct
-import tempfile
-from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
-from desk.stack.broker.state import Session
-from desk.stack.engine import SCHEMAS, Engine
-from desk.stack.managed.band import Band
-from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor, frame, iggy, messages
 from desk.stack.wire.codes import REPLICATED, Code, Refused
-from desk.stack.wire.scalars import U32, identifier, name
+from desk.stack.wire.scalars import identifier
 from desk.stack.wire.shape import ShapeError
+from fuzz.queries import queries
+from fuzz.whole import STREAM, TOPICS, Bytes, Stack, batch_of, stack
 
 Target = Callable[[bytes], None]
 
-STREAM = "s"
-TOPICS = (
-    "views",
-    "agent.memory",
-    "agent.sessions",
-    "agent.control",
-    "agent.heartbeats",
-    "agent.dlq",
-    "plain",
-)
 HEADERS = (
     "agdx.ct", "agdx.sid", "agdx.ref", "agdx.av", "agdx.inline", "agdx.idx.n", "agdx.mem.ns", "agdx.mem.user",
     "agdx.idem", "agdx.corr", "agdx.cost", "agdx.parent_conv", "agdx.root_conv", "agdx.to",
@@ -54,29 +40,6 @@ CODES = tuple(
     )
 )  # fmt: skip
 """Every command there is, and one nobody knows. A seed's first byte is a place in this."""
-
-
-class Bytes:
-    """Takes values off an input; past its end everything is zero."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def byte(self) -> int:
-        return self.take(1)[0] if self._at < len(self._data) else 0
-
-    def take(self, size: int) -> bytes:
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def chunk(self) -> bytes:
-        """A length in two bytes, then so many."""
-        return self.take(self.byte() | self.byte() << 8)
-
-    @property
-    def rest(self) -> bytes:
-        return self._data[self._at :]
 
 
 def frames(data: bytes) -> None:
@@ -120,8 +83,12 @@ _BODIES: tuple[Callable[[bytes], object], ...] = (
 def bodies(data: bytes) -> None:
     """Every decoder gives a value or its own refusal."""
     for decode in _BODIES:
-        with contextlib.suppress(Refused, iggy.MalformedBatch, ShapeError, cbor.DecodeError):
+        try:
             decode(data)
+        except Refused as refused:
+            assert refused.status
+        except (iggy.MalformedBatch, ShapeError, cbor.DecodeError):
+            pass
 
 
 def cbor_again(data: bytes) -> None:
@@ -132,112 +99,6 @@ def cbor_again(data: bytes) -> None:
         return
     again = cbor.loads(cbor.dumps(value))
     assert repr(again) == repr(value)
-
-
-class Stack:
-    """A whole stack without a socket: topics that every fold reads, a view, a schema, a session source."""
-
-    FRESH_EVERY = 5_000  # inputs after which the data is begun anew
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._operations = itertools.count(1)
-        self._inputs = 0
-        self._open()
-
-    def _open(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
-        self.store = Store.open(Path(self._folder.name), (*SCHEMAS, *Band.SCHEMAS))
-        self.engine = Engine(self.store, user="iggy", host="127.0.0.1", port=1, managed=Band)
-        self.session = Session(1, "127.0.0.1:1", client=bytes(16), epoch=1, user=0)
-        self.engine.broker.sessions[1] = self.session
-        self.ask(Code.CREATE_STREAM, name(STREAM))
-        for topic in TOPICS:
-            self.ask(Code.CREATE_TOPIC, identifier(STREAM) + U32.pack(2) + name(topic))
-        self.ask(Code.CREATE_GROUP, identifier(STREAM) + identifier("plain") + name("g"))
-        self.ask(Code.JOIN_GROUP, identifier(STREAM) + identifier("plain") + identifier("g"))
-        self.control({"RegisterProjection": _PROJECTION})
-        self.control({"ApplyBinding": _BINDING})
-        self.control({"RegisterSchema": _SCHEMA})
-        self.control({"RegisterSessionSource": {"stream": STREAM, "topics": "All"}})
-        for row in (b'{"n":1,"t":"x","embedding":[1,0]}', b'{"n":2,"a":[{"b":0.5}]}', b"{}"):
-            self.ask(Code.SEND, sent("views", [(row, {})]))
-
-    def control(self, command: object) -> None:
-        request = cbor.dumps({"v": 1, "timestamp_micros": 0, "command": command})
-        reply = cbor.loads(self.ask(agdx.CONTROL_PUBLISH, self.mutation(request)))
-        assert b"ok" in reply.get("reply", b""), reply
-
-    def mutation(self, payload: bytes) -> bytes:
-        """A mutation frame with an identity of its own."""
-        return cbor.dumps({"v": 1, "operation_id": next(self._operations), "payload": payload})
-
-    def ask(self, code: int, body: bytes) -> bytes:
-        """The reply's body; Refused is the only error a client may cause."""
-        return self._loop.run_until_complete(self._ask(code, body))
-
-    async def _ask(self, code: int, body: bytes) -> bytes:
-        answer = self.engine.handle(self.session, code, body)
-        if isinstance(answer, Awaitable):
-            return await asyncio.wait_for(answer, 30)
-        return answer if isinstance(answer, bytes) else b"".join(answer)
-
-    def begin(self) -> None:
-        """One more input; now and then everything is thrown away."""
-        self._inputs += 1
-        if not self._inputs % self.FRESH_EVERY:
-            self.close()
-            self._open()
-
-    def close(self) -> None:
-        self.store.close()
-        self._folder.cleanup()
-
-
-def sent(topic: str, records: Sequence[tuple[bytes, iggy.Headers]]) -> bytes:
-    """A publish's body."""
-    return _batch(topic, iggy.encode_frames(records), len(records))
-
-
-def _batch(topic: str, frames: bytes, count: int) -> bytes:
-    target = identifier(STREAM) + identifier(topic) + b"\2\4" + U32.pack(0) + U32.pack(count)
-    header = iggy.encode_batch_header(0, 0, 0, 1, len(frames), count)
-    return U32.pack(len(target)) + target + header + frames
-
-
-_PROJECTION = {
-    "id": f"stream:{STREAM}/v.v1",
-    "name": "v",
-    "version": 1,
-    "content_type": "any",
-    "extraction": {
-        "fields": [
-            {"name": "n", "pointer": "/n"},
-            {"name": "t", "pointer": "/t", "field_type": "text"},
-            {"name": "deep", "pointer": "/a/0/b"},
-        ],
-        "vector_field": "/embedding",
-        "inline_payload": True,
-    },
-    "inline_payload_default": True,
-}
-_BINDING = {
-    "source": {"stream": STREAM, "topic": "views"},
-    "allowed_projections": [_PROJECTION["id"]],
-    "default_projection": _PROJECTION["id"],
-    "index": f"stream:{STREAM}/views",
-    "notify": True,
-}
-_SCHEMA = {"id": 7, "source": {"kind": "json_schema", "schema": '{"type":"object","required":["n"]}'}}
-
-_stack: list[Stack] = []
-
-
-def stack() -> Stack:
-    """The one stack of this process."""
-    if not _stack:
-        _stack.append(Stack())
-    return _stack[0]
 
 
 def engine(data: bytes) -> None:
@@ -268,7 +129,7 @@ def records(data: bytes) -> None:
     block = iggy.encode_headers(headers) + (source.take(9) if source.byte() == 255 else b"")
     payload = source.rest
     one = bytes(24) + struct.pack("<IIIIQ", 0, 0, len(block), len(payload), 0) + payload + block
-    made.ask(Code.SEND, _batch(topic, one, 1))
+    made.ask(Code.SEND, batch_of(topic, one, 1))
     _still_serves(made)
 
 
@@ -285,4 +146,5 @@ TARGETS: dict[str, Target] = {
     "cbor": cbor_again,
     "records": records,
     "engine": engine,
+    "queries": queries,
 }

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desk.stack.wire.frame import BadFrame, Splitter, encode_request
-from fuzz import targets
+from fuzz import targets, whole
 from fuzz.seeds import seeds
 
 FOUND = Path(__file__).parents[2] / "fuzz" / "found"
@@ -23,8 +23,8 @@ def found() -> list[Path]:
 @pytest.fixture(scope="module", autouse=True)
 def ended():
     yield
-    while targets._stack:
-        targets._stack.pop().close()
+    while whole._stack:
+        whole._stack.pop().close()
 
 
 @pytest.mark.parametrize("path", found(), ids=lambda path: path.name)

@@ -78,33 +78,6 @@ def test_identifiers_read_back(value):
     assert Reader(identifier(value)).identifier() == value
 
 
-@given(st.binary(min_size=0, max_size=120))
-@pytest.mark.parametrize(
-    "decode",
-    [
-        messages.decode_login,
-        messages.decode_identifier,
-        messages.decode_topic,
-        messages.decode_group,
-        messages.decode_create_group,
-        messages.decode_create_stream,
-        messages.decode_create_topic,
-        messages.decode_rename_stream,
-        messages.decode_rename_topic,
-        messages.decode_partition_count,
-        messages.decode_send,
-        messages.decode_poll,
-        messages.decode_offset,
-        lambda body: messages.decode_offset(body, stored=True, acknowledged=True),
-    ],
-)
-def test_rubbish_is_refused(decode, body):
-    try:
-        decode(body)
-    except Refused as refused:
-        assert refused.status
-
-
 def poll_body(
     consumer="reader", stream="s", topic="t", partition=None, strategy=5, value=0, count=10, kind=1
 ):

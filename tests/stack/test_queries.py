@@ -141,6 +141,15 @@ async def test_windows_are_edges_below(views):
     assert (await views.rows(aggregate=real))[1] == {"window_start": 0, "count": 10}
 
 
+@pytest.mark.parametrize("width", [1, 7, 60_000_000, 2**62, 2**63 - 1])
+async def test_window_edges_of_all_numbers_there_are(empty, width):
+    numbers = [-(2**63), -(2**63) + 1, -(2**62), -1, 0, 1, 2**62, 2**63 - 2, 2**63 - 1]
+    empty.publish(*({"minute": n} for n in numbers))
+    window = {"field": "minute", "every_micros": width}
+    rows = await empty.rows("window_start", aggregate={"funcs": [agg("count")], "window": window})
+    assert rows == sorted({max(n // width * width, -(2**63)) for n in numbers})
+
+
 async def test_an_aggregate_over_nothing(empty):
     assert await empty.rows(aggregate={"funcs": [agg("count"), agg("sum", "metres")]}) == [
         {"count": 0, "sum": None}

@@ -40,6 +40,8 @@ async def test_what_is_not_served_says_so(views):
         {"aggregate": {"funcs": [agg("count"), agg("count")]}},
         {"aggregate": {"group_by": ["count"], "funcs": [agg("count")]}},
         {"aggregate": {"funcs": [agg("percentile", "metres", arg=2.0)]}},
+        {"aggregate": {"funcs": [agg("count")], "window": {"field": "minute", "every_micros": 0}}},
+        {"aggregate": {"funcs": [agg("count")], "window": {"field": "minute", "every_micros": 2**63}}},
         {"aggregate": {"funcs": [agg("count")]}, "select": {"payload": True}},
         {"order": [{"field": "van", "dir": "up"}]},
         {"vector": {"field": "e", "embedding": [], "top_k": 1}},

@@ -235,11 +235,13 @@ def _number(term: Term, field: str, what: str) -> Term:
 
 
 def _window(window: Mapping[str, Any], rows: Rows, bind: Bindings) -> Term:
-    """The lower edge of the window a row falls into: floor(value / width) * width."""
+    """The lower edge of the window a row falls into: floor(value / width) * width, at least -2^63."""
     term = _number(rows(window["field"]), window["field"], "a window")
     value = f"CAST(floor({term.sql}) AS INTEGER)" if term.kind == DOUBLE else term.sql
     width = bind(window["every_micros"])
-    return Term(f"{value} - (({value} % {width}) + {width}) % {width}", LONG)
+    # nothing on the way may leave 64 bits but the edge itself: SQLite would go on in floats
+    edge = f"{value} - {value} % {width} - CASE WHEN {value} % {width} < 0 THEN {width} ELSE 0 END"
+    return Term(f"CAST({edge} AS INTEGER)", LONG)
 
 
 def _limit(page: Page, bind: Bindings) -> str:

@@ -240,7 +240,7 @@ def _aggregate(query: Mapping[str, Any]) -> None:
         names.append("window_start")
         name("window field", aggregate["window"]["field"])
         if not 0 < aggregate["window"]["every_micros"] < 1 << 63:
-            raise invalid("a window is longer than 0")
+            raise invalid("a window is at least 1 and less than 2^63 microseconds long")
     if len(set(names)) < len(names):
         raise invalid("an aggregate names two of its columns alike")
 
