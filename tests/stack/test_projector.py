@@ -176,6 +176,23 @@ async def test_message_pack_bodies_are_read(views):
     assert [c["reason"] for c in views.ops("dlq")] == ["the body is not MessagePack"] * 3
 
 
+async def test_a_rebuild_tells_only_of_records_that_it_rejects_anew(views):
+    views.project("n")
+    views.bind()
+    views.publish(b"{broken", {"n": 1}, b"{broken")
+    views.publish(
+        {"n": 2}, headers={"agdx.ct": ("u8", b"\x01"), "agdx.sid": ("u32", (7).to_bytes(4, "little"))}
+    )
+    told = views.ops("dlq")
+    assert [c["offset"] for c in told] == [0, 2]
+    views.project("n", "more")
+    assert views.ops("dlq") == told
+    schema = {"kind": "json_schema", "schema": json.dumps({"required": ["m"]})}
+    assert views.control({"RegisterSchema": {"id": 7, "source": schema}}) == "ok"
+    views.project("n", "more", "most")
+    assert views.ops("dlq")[:2] == told and [c["offset"] for c in views.ops("dlq")[2:]] == [3]
+
+
 async def test_a_reference_picks_the_projection_as_the_producer_typed_it(views):
     views.project("a")
     views.project("b", id="stream:desk/other.v2")

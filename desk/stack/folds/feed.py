@@ -42,14 +42,25 @@ class Feed:
         }
         self._rejected.append(json.dumps(capsule).encode())
 
-    def flush(self) -> None:
-        """Write what was collected."""
+    def flush(self, *, again: bool = False) -> None:
+        """Write what was collected; `again`: from records read before, whose capsules may lie there already."""
         changes, self._changes = self._changes, []
         rejected, self._rejected = self._rejected, []
+        if again and rejected:
+            rejected = self._news(rejected)
         for topic, bodies in ((agdx.CHANGES_TOPIC, changes), (agdx.DLQ_TOPIC, rejected)):
             if bodies:
                 self._log.ensure(agdx.OPS_STREAM, topic, 1)
                 self._log.append(agdx.OPS_STREAM, topic, 0, [(body, {}) for body in bodies])
+
+    def _news(self, rejected: list[bytes]) -> list[bytes]:
+        """The capsules that are not on the topic. One tells its record's place and time, so equal is the same."""
+        place = agdx.OPS_STREAM, agdx.DLQ_TOPIC
+        self._log.ensure(*place, 1)
+        missing = set(rejected)
+        for record in self._log.read(*place, 0, self._log.first(*place, 0)):
+            missing.discard(record.payload)
+        return [body for body in rejected if body in missing]
 
     def forget(self) -> None:
         """The transaction failed: nothing collected counts."""

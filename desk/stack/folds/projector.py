@@ -131,7 +131,7 @@ class Projector:
                 self._feed.changed(name, partition, first, last, landed)
         reapply(self.views, name)
         self._cap(name)
-        self._feed.flush()
+        self._feed.flush(again=True)
 
     def retain(self, binding: Binding, now_us: int) -> None:
         """The binding's retention is another one now: it holds for the rows that are there, too."""
