@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ class Job:
 @dataclass(frozen=True)
 class Row:
     """What came of one run of a job. seconds: how long it took; says: the sentences a person got; raw, calm: how often
-    each thing happened, and how often when nobody dies.
+    each thing happened, and how often when nobody dies; whose: whom the monkey took how often.
     """
 
     part: str
@@ -59,6 +60,7 @@ class Row:
     violations: Sequence[str] = ()
     raw: Mapping[str, int] = field(default_factory=dict)
     calm: Mapping[str, int] = field(default_factory=dict)
+    whose: Mapping[str, int] = field(default_factory=dict)
 
 
 class Kept:
@@ -123,7 +125,7 @@ class Runs:
         found = await live(job.desk, place, dying, seed, plain, *options)
         shutil.rmtree(place, ignore_errors=True)
         seconds = round(time.monotonic() - start, 1)
-        said = (found.says, found.violations, found.raw, plain.raw)
+        said = (found.says, found.violations, found.raw, plain.raw, found.whose)
         self._kept.add(Row(job.part, job.desk, found.deaths, found.resumed, seconds, *said))
         told = "; ".join(found.violations) or "no violation"
         print(f"{job.desk}, {job.part}: {found.deaths} deaths, {found.resumed} resumed; {told}", flush=True)
@@ -153,8 +155,13 @@ def table(rows: Sequence[Row]) -> str:
         minutes = sum(row.seconds for row in own) / 60
         deaths, resumed = sum(row.deaths for row in own), sum(row.resumed for row in own)
         broken = sum(len(row.violations) for row in own)
+        whose = Counter[str]()
+        for row in own:
+            whose.update(row.whose)
+        taken = ", ".join(f"{name} {number}" for name, number in sorted(whose.items()))
+        died = f"{deaths}: {taken}" if taken else deaths
         lines.append(
-            f"| {desk} | {part} | {len(own)} | {minutes:.1f} | {deaths} | {resumed} | {broken} | {repeated} |"
+            f"| {desk} | {part} | {len(own)} | {minutes:.1f} | {died} | {resumed} | {broken} | {repeated} |"
         )
     return "\n".join(lines)
 

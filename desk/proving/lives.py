@@ -28,7 +28,9 @@ _SPREAD = 1.5  # the longest way between two deaths, in events: this many even s
 
 @dataclass
 class Outcome:
-    """What came of one desk's work. says: the sentences a person got; raw: how often each thing happened."""
+    """What came of one desk's work. says: the sentences a person got; raw: how often each thing happened; whose: whom
+    the monkey took how often.
+    """
 
     desk: str
     what: str
@@ -39,6 +41,7 @@ class Outcome:
     violations: list[str] = field(default_factory=list)
     raw: dict[str, int] = field(default_factory=dict)
     outcome: dict[str, Any] = field(default_factory=dict)
+    whose: dict[str, int] = field(default_factory=dict)
 
 
 class Owner:
@@ -119,7 +122,9 @@ async def live(
                     ending = whom in _ENDING
                 first, due = owner.events, draw.randint(1, apart)
         if owner.done and not ending:
-            found.deaths += sum(owner.deaths.values()) if "--chaos" in options else 0
+            if "--chaos" in options:
+                found.whose = {name: number for name, number in owner.deaths.items() if number}
+                found.deaths += sum(found.whose.values())
             found.events = owner.events
             await judge(owner, found, calm.outcome if calm else None)
             owner.process.stdin.close()
@@ -131,7 +136,7 @@ async def live(
         _, alive = await asyncio.to_thread(psutil.wait_procs, below, _FOLLOW)
         found.violations += [f"{process.name()} outlived the {whom}" for process in alive]
         if owner.says:
-            found.says.append(owner.says)
+            found.says.append(owner.says.replace(str(folder), "FOLDER"))
         elif not ending:
             found.violations.append("it ended without a sentence")
         # When it could not even start: what it says is what is to be done.

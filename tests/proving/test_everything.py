@@ -101,10 +101,12 @@ def test_the_report_names_what_was_repeated_and_said() -> None:
     broken = row(
         DELIVERY, STACK, deaths=3, violations=["two disputes"], raw={"disputes": 2}, calm={"disputes": 1}
     )
-    text = report([found, broken])
+    chaos = row(SUPPORT, everything.CHAOS, deaths=3, whose={"triage": 2, "stack": 1})
+    text = report([found, broken, chaos])
+    assert "| 3: stack 1, triage 2 |" in text
     assert "| support | kernel | 1 | 0.5 | 2 | 2 | 0 | 1 closed |" in text
     assert "- Start it again." in text and "- delivery, stack: two disputes" in text
-    assert text.endswith("deaths: 5, violations: 1\n")
+    assert text.endswith("deaths: 8, violations: 1\n")
 
 
 def test_what_has_been_run_stays_in_the_file(tmp_path: Path) -> None:
