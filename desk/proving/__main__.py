@@ -43,7 +43,7 @@ SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 2, 3), DELIVERY: Size(36, 4, 2, 4, 2)}
 FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 20, 12), DELIVERY: Size(10**6, 60, 10**6, 40, 20)}
 
 
-async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row], Points, int]:
+async def prove(desk: str, size: Size, seed: int, rows: Rows, workers: int) -> tuple[list[Row], Points, int]:
     """Sweep one desk. Returns the rows, what runs without a kill tell, and how many points there are."""
     async with Stage(_folder()) as stage:
         known = await sweep.points(stage, desk)
@@ -68,7 +68,7 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows) -> tuple[list[Row]
         some = left[first : first + _STAGE]
         async with Stage(_folder()) as stage:
             stage.expected = expected
-            await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows))
+            await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows), workers)
             shutil.rmtree(stage.folder, ignore_errors=True)
     done = {name: row for name, row in rows.done.items() if row.desk == desk}
     names = {case.name for case in known.cases} | {name for name, row in done.items() if row.way == ONCE}
@@ -102,13 +102,13 @@ async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[st
         start = time.monotonic()
         size = (FULL if told.full else SAMPLE)[desk]
         size = replace(size, once=told.size or size.once)
-        done, known, number = await prove(desk, size, told.seed, rows)
+        done, known, number = await prove(desk, size, told.seed, rows, told.workers)
         lines = report.table(desk, done, known.undisturbed)
         print(report.plain(lines), flush=True)
         about = (
             f"{sum(row.way == ONCE for row in done)} (seed {told.seed}) of the {number} points of the {desk} desk in "
             f"{len(known.undisturbed)} scenarios, and runs in other ways; {time.monotonic() - start:.0f} s with "
-            f"{sweep.WORKERS} workers on {os.cpu_count()} cores."
+            f"{told.workers} workers on {os.cpu_count()} cores."
         )
         if told.full:
             sections[desk] = report.section(about, [lines], done)
@@ -124,6 +124,9 @@ def main() -> int:
     parser.add_argument("--desk", action="append", choices=(SUPPORT, DELIVERY), help="only this desk")
     parser.add_argument("--seed", type=int, default=7, help="which sample (default %(default)s)")
     parser.add_argument("--size", type=int, help="of each desk, how many points to try in runs with one kill")
+    parser.add_argument(
+        "--workers", type=int, default=sweep.WORKERS, help="runs at a time (default %(default)s)"
+    )
     parser.add_argument(
         "--rows", type=Path, help=f"keep rows in this file, and go on where it ends (a full sweep: {KEPT})"
     )

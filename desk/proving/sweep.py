@@ -164,8 +164,10 @@ async def perform(stage: Stage, case: Case) -> Row:
     return row
 
 
-async def spread(work: Sequence[Any], do: Callable[[Any], Awaitable[Any]]) -> list[Any]:
-    """Do all of it, WORKERS at a time; the results in the order of the work."""
+async def spread(
+    work: Sequence[Any], do: Callable[[Any], Awaitable[Any]], workers: int = WORKERS
+) -> list[Any]:
+    """Do all of it, so many at a time; the results in the order of the work."""
     results: dict[int, Any] = {}
     queue = iter(enumerate(work))
 
@@ -174,6 +176,6 @@ async def spread(work: Sequence[Any], do: Callable[[Any], Awaitable[Any]]) -> li
             results[number] = await do(piece)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(WORKERS):
+        for _ in range(workers):
             group.create_task(worker())
     return [results[number] for number in range(len(work))]
