@@ -98,11 +98,11 @@ def trail(frames: Sequence[Frame], van: str) -> list[Point]:
 
 def piece(path: Sequence[Point], here: Point) -> Sequence[Point]:
     """The points of a path that lie before this point of it."""
-    off = [_beside(u, v, here) for u, v in pairwise(path)]
+    off = [beside(u, v, here) for u, v in pairwise(path)]
     return path[: off.index(min(off)) + 1] if off else path
 
 
-def _beside(u: Point, v: Point, here: Point) -> float:
+def beside(u: Point, v: Point, here: Point) -> float:
     """How far a point is from a straight piece of road: how much longer the way over it is. Degrees."""
     return dist(u, here) + dist(here, v) - dist(u, v)
 

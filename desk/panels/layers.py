@@ -29,7 +29,7 @@ CSS = """<style>
 .desk-map .leaflet-container { background: var(--jp-layout-color0); font: inherit; border-radius: 6px; }
 .desk-map .leaflet-div-icon { background: none; border: none; }
 .desk-map .leaflet-vans-pane img { width: 96px !important; height: 26px !important; margin: -13px 0 0 -13px;
-  transform-origin: 13px 13px; will-change: transform; transition: transform .25s steps(3), opacity 0s .25s; }
+  transform-origin: 13px 13px; will-change: transform; transition: transform .25s steps(2), opacity 0s .25s; }
 .desk-map .leaflet-zoom-anim .leaflet-vans-pane img { opacity: 0; transition: none; }
 .desk-depot { width: 16px; height: 16px; background: var(--jp-ui-font-color1); }
 .desk-closed { color: #fff; background: #D55E00; border: 2px solid #fff; border-radius: 4px; width: 22px; height: 22px;

@@ -1,7 +1,7 @@
 """The live map: vans on their way, stops by state, what is left of each round, closed roads.
 
 It reads positions with a cursor of its own and the rounds from key-value state, like any other client. Four times a
-second it sends what has changed and nothing else: a trail is sent leg by leg, once; the browser lets a van glide.
+second it sends what has changed and nothing else: a trail is sent leg by leg, once.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from desk.control import DeskError
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
 from desk.delivery.planning.round import DEPOT, Round, arrivals
-from desk.delivery.roads import load_legs
+from desk.delivery.roads import Point, load_legs
 from desk.panels import layers
 from desk.panels.frame import Line, Panel, row
 from desk.panels.press import sentence
-from desk.panels.tracks import Closure, Tracks
+from desk.panels.tracks import Closure, Glide, Tracks
 
 BEAT = 0.25
 """Seconds between two updates."""
@@ -37,7 +37,7 @@ class MapPanel(Panel):
 
     def __init__(self, desk: Any) -> None:
         self._desk = desk
-        self._tracks = Tracks()
+        self._tracks, self._glide = Tracks(), Glide()
         self._metres = load_legs().metres
         self._cursor: Any = None
         self._stale = True
@@ -103,14 +103,17 @@ class MapPanel(Panel):
             except ls.LaserError as error:  # the stack is away: it comes back, and the cursor is still right
                 trouble = True
                 self.problem(f"The map stands still: {sentence(error)}")
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(BEAT - asyncio.get_running_loop().time() % BEAT)
 
     async def update(self) -> None:
         """Bring the map up to date, once."""
         if self._cursor is None:
             self._cursor = self._desk.laser.topic(POSITIONS).replay()
+        moved: dict[str, Point] = {}
         while messages := await self._cursor.poll():
-            self._show_changes([message.json() for message in messages])
+            moved |= self._show_changes([message.json() for message in messages])
+        for name, point in self._glide.beat(moved, self._tracks).items():
+            layers.put(self._vans[name], point)
         if self._stale:
             self._stale = False
             self._rounds, states = await self._desk.rounds(), await self._desk.stops()
@@ -118,7 +121,8 @@ class MapPanel(Panel):
             self._show_rounds()
             self._open_roads()
 
-    def _show_changes(self, reports: list[dict[str, Any]]) -> None:
+    def _show_changes(self, reports: list[dict[str, Any]]) -> dict[str, Point]:
+        """Show what these reports change. Returns the vans that moved, and whereto."""
         changes = self._tracks.take(reports)
         vans = len([v for v in self._tracks.doing.values() if v != "parked"])
         self._clock.say(f"<b>{time_of_day(self._tracks.minute)}</b> {vans} vans on the road")
@@ -131,10 +135,9 @@ class MapPanel(Panel):
             else:
                 self._vans[name] = layers.moving(self._tracks.where[name], picture)
                 self._group["vans"].add(self._vans[name])
-        for name, point in changes.moved.items():
-            layers.put(self._vans[name], point)
         for closure in changes.closures:
             self._close_road(closure)
+        return changes.moved
 
     def _show_stops(self, states: dict[str, Mapping[str, Any]]) -> None:
         for stop, value in states.items():

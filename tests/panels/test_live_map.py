@@ -1,11 +1,14 @@
 """The live map sends what changed and nothing else."""
 
+from itertools import pairwise
+
 import pytest
 
+from desk.analysis.whereabouts import beside
 from desk.delivery.planning.round import Round
 from desk.panels import layers
 from desk.panels.live_map import MapPanel
-from desk.panels.tracks import Tracks
+from desk.panels.tracks import Glide, Tracks, halfway
 from tests.analysis.tuesday import records
 from tests.panels.fleets import PaperFleet
 
@@ -39,8 +42,29 @@ async def test_only_vans_that_moved_are_sent(shown):
     await panel.update()
     assert moved == [van["van"]]
     assert panel._vans[van["van"]].bounds != last[van["van"]]
+    await panel.update()  # the second half of its way
     await panel.update()
-    assert len(moved) == 1
+    assert moved == [van["van"]] * 2
+
+
+def test_a_van_is_shown_half_of_its_step_on_the_road_and_then_the_rest():
+    rows = [r for r in records()["positions"] if r["van"] == "van-1"][:20]
+    tracks, glide = Tracks(), Glide()
+    for row in rows:
+        moved = tracks.take([row]).moved
+        half, rest = glide.beat(moved, tracks), glide.beat({}, tracks)
+        assert {**half, **rest} == moved
+        for point in half.values():
+            assert min(beside(u, v, point) for u, v in pairwise(tracks.road("van-1"))) < 1e-5
+    assert glide.beat({}, tracks) == {}
+
+
+def test_half_of_the_way_goes_round_the_corner_or_over_the_field():
+    corner = [(0.0, 0.0), (0.0, 4.0), (4.0, 4.0)]
+    assert halfway(corner, (0.0, 2.0), (4.0, 4.0)) == (1.0, 4.0)
+    assert halfway(corner, (1.0, 1.0), (3.0, 1.0)) == (2.0, 1.0)
+    assert halfway((), (0.0, 0.0), (2.0, 0.0)) == (1.0, 0.0)
+    assert halfway(corner, (0.0, 1.0), (0.0, 1.0)) == (0.0, 1.0)
 
 
 async def test_a_picture_changes_with_what_a_van_does_not_with_where_it_is(shown):
