@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 from desk.analysis.palette import SOFT, colour_of
 from desk.analysis.picture import Picture, canvas, captioned
@@ -58,7 +59,7 @@ def shares_plot(events: Sequence[Event], copies: Sequence[str] = COPIES) -> Pict
     )
 
 
-def _shade(axes, agent: str, begin: float, end: float) -> None:  # type: ignore[no-untyped-def]
+def _shade(axes: Axes, agent: str, begin: float, end: float) -> None:
     axes.axvspan(begin, end, color=SOFT, alpha=0.4, linewidth=0)
     axes.annotate(
         f"{agent} in quarantine", ((begin + end) / 2, 1), xycoords=("data", "axes fraction"), ha="center", va="top",

@@ -51,4 +51,5 @@ def _labelled(
 
 
 def _tickets(of: str | Iterable[str]) -> list[str]:
-    return [of] if isinstance(awaited(of), str) else list(of)
+    awaited(of)
+    return [of] if isinstance(of, str) else list(of)

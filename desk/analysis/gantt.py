@@ -7,6 +7,7 @@ what is written below is the demo clock.
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -50,7 +51,7 @@ def _bars(axes: Axes, y: float, steps: Sequence[Span], width: float, *, hatched:
     for s in steps:
         long = max(s.finish - s.begin, _THINNEST * width)
         colour = colour_of(s.agent)
-        style = (
+        style: dict[str, Any] = (
             {"color": "white", "edgecolor": colour, "hatch": "/////", "zorder": 3}
             if hatched
             else {"color": colour, "edgecolor": "white", "linewidth": 0.6, "zorder": 2}

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from matplotlib.axes import Axes
+
 from desk.analysis.palette import INK, SOFT, colour_of
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.story import DEATHS, DECISIONS, Event
@@ -47,7 +49,8 @@ def lanes_of(events: Sequence[Event]) -> tuple[list[Lane], list[float], list[flo
     by_process: dict[tuple[str, int | None], list[tuple[float, Event]]] = {}
     for place, event in zip(places, events, strict=True):
         by_process.setdefault(_process(event), []).append((place, event))
-    lanes, born = [], {}
+    lanes: list[Lane] = []
+    born: dict[str, int] = {}
     for (agent, _pid), items in by_process.items():
         born[agent] = born.get(agent, 0) + 1
         label = agent if born[agent] == 1 else f"{agent}, process {born[agent]}"
@@ -83,7 +86,7 @@ def draw(ticket: str, events: Sequence[Event]) -> Picture:
     return captioned(figure, _caption(ticket, events))
 
 
-def _lane(axes, y: float, lane: Lane) -> None:  # type: ignore[no-untyped-def]
+def _lane(axes: Axes, y: float, lane: Lane) -> None:
     colour = colour_of(lane.agent)
     axes.plot([lane.at[0], lane.at[-1]], [y, y], color=SOFT, linewidth=1.2, zorder=1)
     for i, (x, event) in enumerate(zip(lane.at, lane.events, strict=True)):
@@ -113,7 +116,7 @@ def _lane(axes, y: float, lane: Lane) -> None:  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-def _rebirths(axes, lanes: Sequence[Lane]) -> None:  # type: ignore[no-untyped-def]
+def _rebirths(axes: Axes, lanes: Sequence[Lane]) -> None:
     """A dotted line from a death to the first sign of the process that took over."""
     for row, lane in enumerate(lanes):
         if lane.events[-1]["kind"] not in DEATHS:

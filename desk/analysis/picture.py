@@ -1,7 +1,7 @@
 """A matplotlib figure with its one caption line, shown in a notebook without pyplot (which is not safe in callbacks)."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_STYLE: Mapping[str, Any] = {
+_STYLE: dict[Any, Any] = {
     "font.size": 11,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,

@@ -1,6 +1,7 @@
 """Time to recover, kill by kill, judged from the log: until the next process is up, until the ticket goes on."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -15,8 +16,9 @@ def recoveries(events: Iterable[Event]) -> pd.DataFrame:
     """One row a death: agent, by; up: seconds to the next start of that agent; working: seconds to the first thing
     its next process wrote about a handoff the dead one had in its hands, NaN when it had none.
     """
-    rows, held = [], {}
-    open_rows: dict[str, tuple[dict, float, set[str]]] = {}
+    rows: list[dict[str, Any]] = []
+    held: dict[Any, set[str]] = {}
+    open_rows: dict[Any, tuple[dict[str, Any], float, set[str]]] = {}
     for event in events:
         kind, agent, pid, step = event["kind"], event.get("agent"), event.get("pid"), event.get("step")
         if kind in DEATHS:

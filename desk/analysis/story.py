@@ -37,8 +37,8 @@ def distinct(events: Iterable[Event]) -> list[Event]:
 def of_ticket(events: Iterable[Event], ticket: str) -> list[Event]:
     """What happened to this ticket: its events, the deaths that hit it, the starts that followed. Repeats kept."""
     story = []
-    held: dict[int, set[str]] = {}
-    orphaned: set[str] = set()
+    held: dict[Any, set[Any]] = {}
+    orphaned: set[Any] = set()
     for event in events:
         kind, agent, pid, step = event["kind"], event.get("agent"), event.get("pid"), event.get("step")
         if event.get("ticket") == ticket:
@@ -48,7 +48,7 @@ def of_ticket(events: Iterable[Event], ticket: str) -> list[Event]:
             story.append(event)
             if step is not None:
                 held.setdefault(pid, set()).add(step)
-        elif kind in DEATHS and held.pop(pid, None):
+        elif kind in DEATHS and held.pop(pid, set()):
             story.append(event)
             orphaned.add(agent)
         elif kind == "agent_up" and agent in orphaned:

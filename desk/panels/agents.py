@@ -38,7 +38,7 @@ class AgentsPanel(Panel):
 
     def __init__(self, desk: Any) -> None:
         self._desk, self._supervisor = desk, desk.supervisor  # of a desk that has stopped, too
-        self._cards: dict[str, AgentCard] = {}
+        self._cards: dict[str, Any] = {}
         self._row = row([])
         self._monkey = button("Start chaos", tooltip="Kill a random agent every few seconds", width="120px")
         self._monkey_says = Line()

@@ -56,4 +56,7 @@ def background(work: Callable[[], Awaitable[Any]], say: Callable[[str], None]) -
         except Exception as error:
             say(sentence(error))
 
-    return lambda: asyncio.run_coroutine_threadsafe(run(), loop) and None
+    def start() -> None:
+        asyncio.run_coroutine_threadsafe(run(), loop)
+
+    return start

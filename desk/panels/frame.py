@@ -16,7 +16,7 @@ class Line(widgets.HTML):
     def say(self, body: str) -> None:
         """Show this; the same again sends nothing."""
         html = block(body)
-        if self.value != html:
+        if self.value != html:  # type: ignore[has-type]
             self.value = html
 
 

@@ -63,7 +63,14 @@ class Service:
             self._say(id=number, error=f"The supervisor failed at {do}: {error!r} (see its log).")
 
     def _say(self, **fields: Any) -> None:
+        assert self._out is not None  # nobody is answered before `run` has opened it
         self._out.write(json.dumps(fields).encode() + b"\n")
+
+    @property
+    def _started(self) -> Manager:
+        if self._manager is None:
+            raise Refused("Nothing has been started yet.")
+        return self._manager
 
     async def _do_start(self, folder: str, connection: str) -> dict[str, Any]:
         self._manager = Manager(Path(folder), lambda state: self._say(state=state))
@@ -71,16 +78,16 @@ class Service:
         return {"connection": self._manager.connection}
 
     async def _do_launch(self, specs: list[dict[str, Any]]) -> None:
-        await self._manager.launch([Spec.from_json(spec) for spec in specs])
+        await self._started.launch([Spec.from_json(spec) for spec in specs])
 
     async def _do_kill(self, name: str, by: str) -> int:
-        return await self._manager.kill(name, by)
+        return await self._started.kill(name, by)
 
     async def _do_restart(self, name: str, module: str | None, switches: dict[str, str | None]) -> None:
-        await self._manager.restart(name, module, switches)
+        await self._started.restart(name, module, switches)
 
     async def _do_chaos(self, on: bool, every: float, seed: int, names: list[str] | None) -> None:
-        await self._manager.chaos(on, every, seed, names)
+        await self._started.chaos(on, every, seed, names)
 
     async def _do_stop(self) -> None:
         if self._manager:

@@ -8,11 +8,13 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from desk.runtime.spec import Spec
 from desk.supervisor.folder import last_line, log_file
 from desk.supervisor.refused import Refused
+
+Stream = TypeVar("Stream")
 
 _START = 20.0  # seconds for a program to say its first line on a busy machine
 _END = 5.0  # seconds a program may take to end cleanly
@@ -34,11 +36,17 @@ async def _program(
         )
 
 
+def _piped(stream: Stream | None) -> Stream:
+    """The end of a pipe the process was started with."""
+    assert stream is not None
+    return stream
+
+
 async def _first_line(
     process: asyncio.subprocess.Process, what: str, log: Path, start: int
 ) -> dict[str, Any]:
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), _START)
+        line = await asyncio.wait_for(_piped(process.stdout).readline(), _START)
         return json.loads(line)
     except TimeoutError:
         text = f"{what} said nothing within {_START:g} s"
@@ -77,23 +85,23 @@ class ForkServer:
     async def start(self) -> None:
         """Returns when it is ready to fork. Raises Refused."""
         start = self._log.stat().st_size if self._log.exists() else 0
-        self._process = await _program(
+        self._process = process = await _program(
             ["-P", "-m", "desk.supervisor.forking"],
             self._log,
             stdin=asyncio.subprocess.PIPE,
             keep=(self._lock,),
         )
-        await _first_line(self._process, "The fork server", self._log, start)
-        self._ready = True
-        self._process.stdin.writelines(self._asked)
+        await _first_line(process, "The fork server", self._log, start)
+        self._requests, self._ready = _piped(process.stdin), True
+        self._requests.writelines(self._asked)
         self._asked.clear()
-        self._reader = asyncio.create_task(self._read())
+        self._reader = asyncio.create_task(self._read(_piped(process.stdout)))
 
     def fork(self, spec: Spec, log: Path) -> None:
         """Ask for a child, now or as soon as there is a fork server; the report of its birth follows."""
         line = json.dumps({"spec": spec.to_json(), "log": str(log)}).encode() + b"\n"
         if self._ready:
-            self._process.stdin.write(line)
+            self._requests.write(line)
         else:
             self._asked.append(line)
 
@@ -102,13 +110,13 @@ class ForkServer:
         if self._reader:
             self._reader.cancel()
         if self._process:
-            self._process.stdin.close()
+            _piped(self._process.stdin).close()
             await _end(self._process)
 
-    async def _read(self) -> None:
+    async def _read(self, reports: asyncio.StreamReader) -> None:
         # Children hold the write end too, and do not outlive their parent: the end of the reports means that all of
         # them are gone.
-        async for line in self._process.stdout:
+        async for line in reports:
             self._reported(json.loads(line))
         self._ready = False
         self._lost()
@@ -164,7 +172,7 @@ class Stack:
         await _end(self._process)
 
     async def _wait(self, process: asyncio.subprocess.Process) -> None:
-        async for _ in process.stdout:  # nothing more is expected; a full pipe would stop it
+        async for _ in _piped(process.stdout):  # nothing more is expected; a full pipe would stop it
             pass
         code = await process.wait()
         pid, self.pid = self.pid, 0

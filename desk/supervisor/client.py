@@ -44,7 +44,8 @@ class Supervisor:
         self.states: dict[str, ProcessState] = {}
         self.monkey = False
         """Whether the chaos monkey is loose, whoever let it."""
-        self._process = process
+        assert process.stdin and process.stdout  # it was started with pipes
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
         self._specs = tuple(specs)
         self._listeners: list[Callable[[ProcessState], None]] = []
         self._numbers = itertools.count(1)
@@ -146,7 +147,7 @@ class Supervisor:
         """End every process, the stack and the supervisor. Stopping again does nothing."""
         with contextlib.suppress(SupervisorError, TimeoutError):
             await asyncio.wait_for(self._ask("stop"), _STOP)
-        self._process.stdin.close()
+        self._stdin.close()
         try:
             await asyncio.wait_for(self._process.wait(), _STOP)
         except TimeoutError:
@@ -160,13 +161,13 @@ class Supervisor:
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._process.stdin.write(json.dumps({"id": number, "do": do, **fields}).encode() + b"\n")
+            self._stdin.write(json.dumps({"id": number, "do": do, **fields}).encode() + b"\n")
             return await answer
         finally:
             self._waiting.pop(number, None)
 
     async def _read(self) -> None:
-        async for line in self._process.stdout:
+        async for line in self._stdout:
             said = json.loads(line)
             if "state" in said:
                 self._tell(ProcessState(**said["state"]))

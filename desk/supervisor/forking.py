@@ -10,6 +10,7 @@ what it started itself goes with it.
 import contextlib
 import gc
 import importlib
+import io
 import json
 import os
 import select
@@ -133,7 +134,8 @@ def _redirect(log: Path) -> None:
     os.dup2(file, 2)
     os.close(null)
     os.close(file)
-    sys.stdout.reconfigure(line_buffering=True)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def main() -> None:

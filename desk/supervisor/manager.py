@@ -179,19 +179,19 @@ class Manager:
             self._spawn(self._start_stack())
 
     async def _start_stack(self) -> None:
-        member = self._members[STACK]
+        member, stack = self._members[STACK], self._embedded
         member.born = time.monotonic()
         self._set(member, state="failing" if member.backoff.failing else "starting")
         try:
-            await self._stack.start()
+            await stack.start()
         except Refused as refused:
             if not self.connection:
                 raise  # it never was there: whoever starts the desk is told
             self._set(member, error=str(refused))
             self._ended(member, 0, None)
             return
-        self.connection = self._stack.connection
-        self._set(member, pid=self._stack.pid, state="up", error="")
+        self.connection = stack.connection
+        self._set(member, pid=stack.pid, state="up", error="")
 
     def _reported(self, report: dict[str, Any]) -> None:
         """A birth, a coming up or a death, as the fork server or the child tells it."""
@@ -259,7 +259,7 @@ class Manager:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._until(lambda: not member.forking), _GO)
         if member.spec is None:
-            await self._stack.stop()
+            await self._embedded.stop()
             self._set(member, pid=0, state="stopped")
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -307,6 +307,12 @@ class Manager:
             await self.kill(name, "watchdog")
 
     # -- helpers
+
+    @property
+    def _embedded(self) -> Stack:
+        """The stack this desk has of its own; only then is there a member without a spec."""
+        assert self._stack is not None
+        return self._stack
 
     def _member(self, name: str) -> Member:
         if name not in self._members:
