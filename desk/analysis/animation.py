@@ -1,7 +1,11 @@
 """The day as an animated GIF: the streets are drawn once, each frame only what moves."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -18,23 +22,57 @@ _MINUTES_A_PICTURE = 2
 _SECONDS_A_PICTURE = 0.2
 _LAST = 2.0  # seconds the last picture stays
 _DOTS_PER_INCH = 76
+_INLINE_MINUTES, _INLINE_DOTS = 4, 56  # in a notebook, which keeps it as text
 _COLOURS = 64
+
+
+@dataclass(frozen=True)
+class Animation:
+    """A GIF as a notebook shows it, and the one line that says what to see in it."""
+
+    gif: bytes
+    caption: str
+
+    def __repr__(self) -> str:
+        return self.caption
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        data = {"text/plain": self.caption, "image/gif": b64encode(self.gif).decode()}
+        return data, {"image/gif": {"alt": self.caption}}
+
+
+def inline(frames: Sequence[Frame]) -> Animation:
+    """The day for a notebook: smaller, and a picture every four demo minutes. Raises IndexError for no frames."""
+    gif = BytesIO()
+    _write(frames, gif, _INLINE_MINUTES, _INLINE_DOTS)
+    ends = time_of_day(frames[-1].minute)
+    return Animation(
+        gif.getvalue(), f"The day from {time_of_day(frames[0].minute)} to {ends}, again and again."
+    )
 
 
 def save(frames: Sequence[Frame], path: Path) -> None:
     """Write the GIF; a picture every two demo minutes. Nothing is written for no frames."""
-    if not frames:
-        return
-    shown_at = sorted({*range(0, len(frames), _MINUTES_A_PICTURE), len(frames) - 1})
+    if frames:
+        _write(frames, path, _MINUTES_A_PICTURE, _DOTS_PER_INCH)
+
+
+def _write(frames: Sequence[Frame], to: Path | BytesIO, minutes: int, dots: int) -> None:
+    shown_at = sorted({*range(0, len(frames), minutes), len(frames) - 1})
     # The last frame has every colour there is. With one palette for all, a picture stores only what has changed.
-    palette = next(_pictures(frames, shown_at[-1:])).quantize(_COLOURS, dither=Image.Dither.NONE)
-    pictures = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in _pictures(frames, shown_at)]
-    shown = [int(_SECONDS_A_PICTURE * 1000)] * (len(pictures) - 1) + [int(_LAST * 1000)]
-    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=shown, loop=0, optimize=False)
+    palette = next(_pictures(frames, shown_at[-1:], dots)).quantize(_COLOURS, dither=Image.Dither.NONE)
+    pictures = [
+        p.quantize(palette=palette, dither=Image.Dither.NONE) for p in _pictures(frames, shown_at, dots)
+    ]
+    a_picture = int(_SECONDS_A_PICTURE * 1000 * minutes / _MINUTES_A_PICTURE)
+    shown = [a_picture] * (len(pictures) - 1) + [int(_LAST * 1000)]
+    pictures[0].save(
+        to, "GIF", save_all=True, append_images=pictures[1:], duration=shown, loop=0, optimize=False
+    )
 
 
-def _pictures(frames: Sequence[Frame], shown_at: Sequence[int]) -> Iterator[Image.Image]:
-    figure = Figure(figsize=map_size(), dpi=_DOTS_PER_INCH, facecolor="white")
+def _pictures(frames: Sequence[Frame], shown_at: Sequence[int], dots: int) -> Iterator[Image.Image]:
+    figure = Figure(figsize=map_size(), dpi=dots, facecolor="white")
     canvas = FigureCanvasAgg(figure)
     with mpl.rc_context({"font.family": "DejaVu Sans"}):
         axes = figure.add_axes((0, 0, 1, 1))

@@ -12,7 +12,9 @@ from typing import Any
 import laser_sdk as ls
 import pandas as pd
 
+from desk.analysis import animation
 from desk.analysis import frames as folding
+from desk.analysis.animation import Animation
 from desk.analysis.drops import drops
 from desk.analysis.export import Exported, export
 from desk.analysis.frames import Fold, Frame, Record
@@ -66,6 +68,10 @@ class Rewind:
     def map(self, minute: int | None = None) -> Picture:
         """Where every van was at the end of a demo minute; without one, at the end of the day."""
         return whereabouts(self.minutes, minute)
+
+    def animation(self) -> Animation:
+        """The whole day as a small moving picture; `export` writes a larger one."""
+        return animation.inline(self.minutes)
 
     def recovery(self) -> Picture:
         """How long after each death its agent was up, and at work again."""

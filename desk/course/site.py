@@ -16,8 +16,10 @@ from nbconvert import HTMLExporter
 
 ROOT = Path(__file__).parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
-PNG = "image/png"
-IMAGE = '<img alt="{alt}" width="{width}" style="max-width: 100%; height: auto" src="data:image/png;base64,{png}">'
+DRAWN = ("image/png", "image/gif")
+IMAGE = (
+    '<img alt="{alt}" width="{width}" style="max-width: 100%; height: auto" src="data:{mime};base64,{data}">'
+)
 STYLE = "<style>.desk-source pre { font-family: var(--jp-code-font-family, monospace); }</style></head>"
 PANEL = "<p><em>Here is a panel with buttons: {name}. Run the notebook to use it.</em></p>"
 FRAME = """<!doctype html>
@@ -52,13 +54,14 @@ def to_read(book: nbformat.NotebookNode) -> nbformat.NotebookNode:
             data = output.get("data", {})
             if data.pop(WIDGET, None) is not None:
                 data["text/html"] = PANEL.format(name=html.escape(data.get("text/plain", "a widget")))
-            if PNG in data:  # as HTML, because nbconvert's page has no alternative text of ours
-                size = output.metadata.get(PNG, {})
-                data["text/html"] = IMAGE.format(
-                    alt=html.escape(words(cell.source, data.get("text/plain", ""))),
-                    width=size.get("width", ""),
-                    png="".join(data.pop(PNG).split()),
-                )
+            for mime in DRAWN:  # as HTML, because nbconvert's page has no alternative text of ours
+                if mime in data:
+                    data["text/html"] = IMAGE.format(
+                        alt=html.escape(words(cell.source, data.get("text/plain", ""))),
+                        width=output.metadata.get(mime, {}).get("width", ""),
+                        mime=mime,
+                        data="".join(data.pop(mime).split()),
+                    )
     book.metadata.pop("widgets", None)
     return book
 

@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+from base64 import b64decode
+from io import BytesIO
 
 import pytest
 from PIL import Image
@@ -45,6 +47,15 @@ def test_the_animation_has_a_picture_every_two_minutes(folder):
         assert whole * 0.8 <= gif.n_frames <= whole
         gif.seek(gif.n_frames - 1)
     assert (folder / "day.gif").stat().st_size < 2_000_000
+
+
+def test_in_a_notebook_the_animation_is_small_and_says_what_it_shows():
+    moving = tuesday().animation()
+    data, about = moving._repr_mimebundle_()
+    with Image.open(BytesIO(b64decode(data["image/gif"]))) as gif:
+        assert gif.n_frames > len(tuesday().minutes) // 5
+    assert len(data["image/gif"]) < 700_000
+    assert "09:00" in repr(moving) == data["text/plain"] == about["image/gif"]["alt"]
 
 
 def test_the_page_needs_nothing_from_anywhere(folder):

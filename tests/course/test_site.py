@@ -24,6 +24,7 @@ def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> N
                 "t = 1\nt.plot()",
                 outputs=[new_output("display_data", drawn, metadata=size)],
             ),
+            new_code_cell("moving", outputs=[new_output("display_data", {"image/gif": "R0lGODlh\n"})]),
             new_code_cell("panel", outputs=[new_output("execute_result", widget)]),
         ]
     )
@@ -34,6 +35,7 @@ def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> N
     page = (out / "07_count.html").read_text()
     assert "two refunds" in page
     assert "a panel with buttons: Agents: triage &amp; billing. Run the notebook to use it" in page
+    assert 'alt="Picture drawn by moving. "' in page and "data:image/gif;base64,R0lGODlh" in page
     picture = re.search(r"<img[^>]+>", page)
     assert picture and "iVBORw0KGgo=" in picture.group() and 'width="640"' in picture.group()
     assert html.unescape(picture.group()).startswith(
