@@ -176,6 +176,10 @@ def _own(folder: Path) -> int:
         owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
         os.close(lock)
         raise StoreError(f"The folder {folder} is already in use by the stack with pid {owner}.") from None
+    file = folder / FILE
+    if file.exists() and not os.access(file, os.R_OK | os.W_OK, effective_ids=True):
+        os.close(lock)  # before SQLite leaves an empty WAL beside it
+        raise StoreError(f"The file {file} cannot be written.")
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return lock

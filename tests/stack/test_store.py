@@ -1,5 +1,10 @@
 """The data folder: one owner, no newer data, nothing that is not ours; transactions are whole."""
 
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
 import apsw
 import pytest
 
@@ -69,6 +74,40 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
         Store.open(tmp_path / "file" / "data", [TABLE])
+
+
+@contextmanager
+def somebody_else():
+    """Permissions hold for root too, for a while."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_read_only_place_is_refused_and_left_as_it_is(what):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to others altogether
+        place = Path(folder)
+        Store.open(place, [TABLE]).close()
+        before = {path: path.read_bytes() for path in place.iterdir()}
+        place.chmod(0o555 if what == "folder" else 0o777)
+        for path in before:
+            path.chmod(0o444 if path.name == FILE else 0o666 if what == "file" else 0o444)
+        with (
+            somebody_else(),
+            pytest.raises(StoreError, match=r"^[^\n]*cannot be written[^\n]*$"),
+        ):
+            Store.open(place, [TABLE])
+        assert {path: path.read_bytes() for path in place.iterdir()} == before
+        place.chmod(0o755)
+        for path in before:
+            path.chmod(0o644)
+        Store.open(place, [TABLE]).close()
 
 
 def test_commits_do_not_wait_for_the_disk(store):
