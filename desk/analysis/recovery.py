@@ -15,24 +15,28 @@ COLUMNS = ["agent", "by", "up", "working"]
 def recoveries(events: Iterable[Event]) -> pd.DataFrame:
     """One row a death: agent, by; up: seconds to the next start of that agent; working: seconds to the first thing
     its next process wrote about a handoff the dead one had in its hands, NaN when it had none.
+
+    `killed` is written before the SIGKILL, so the last words of the dead may stand behind it.
     """
     rows: list[dict[str, Any]] = []
     held: dict[Any, set[str]] = {}
-    open_rows: dict[Any, tuple[dict[str, Any], float, set[str]]] = {}
+    nobody: tuple[dict[str, Any], float, set[str], Any] = ({}, 0.0, set(), None)
+    open_rows: dict[Any, tuple[dict[str, Any], float, set[str], Any]] = {}
     for event in events:
         kind, agent, pid, step = event["kind"], event.get("agent"), event.get("pid"), event.get("step")
         if kind in DEATHS:
             row = {"agent": agent, "by": event.get("by", ""), "up": float("nan"), "working": float("nan")}
-            waiting = open_rows.get(agent, ({}, 0.0, set()))[2]
+            waiting = open_rows.get(agent, nobody)[2]
             rows.append(row)
-            open_rows[agent] = (row, event["at"], held.pop(pid, set()) | waiting)
+            open_rows[agent] = (row, event["at"], held.pop(pid, set()) | waiting, pid)
             continue
-        row, since, lost = open_rows.get(agent, ({}, 0.0, set()))
+        row, since, lost, dead = open_rows.get(agent, nobody)
         if kind == "agent_up" and row:
             row["up"] = event["at"] - since
         elif step is not None:
-            (held.setdefault(pid, set()).discard if kind == DONE else held.setdefault(pid, set()).add)(step)
-            if step in lost:
+            hands = lost if row and pid == dead else held.setdefault(pid, set())
+            (hands.discard if kind == DONE else hands.add)(step)
+            if step in lost and pid != dead:
                 lost.clear()
                 row["working"] = event["at"] - since
     return pd.DataFrame(rows, columns=COLUMNS)

@@ -59,6 +59,22 @@ def test_a_kill_that_hit_no_ticket_has_no_working_time():
     assert math.isnan(idle["working"])
 
 
+def test_the_last_words_of_the_dead_are_no_recovery():
+    events = [
+        event(0, "looking_up", "resolver", 20, WORK),
+        event(1, "killed", "resolver", 20, by="chaos"),
+        event(1.001, "checkpoint", "resolver", 20, WORK),
+        event(1.1, "agent_up", "resolver", 21),
+        event(1.2, "replay", "resolver", 21, WORK),
+    ]
+    [row] = recoveries(events).to_dict("records")
+    assert round(row["working"], 3) == 0.2
+    finished = [
+        event(1.001, "done", "resolver", 20, WORK) if e["kind"] == "checkpoint" else e for e in events[:4]
+    ]
+    assert math.isnan(recoveries(finished).iloc[0]["working"])
+
+
 def test_work_lost_by_a_process_that_died_before_it_took_it_up_again_counts_from_the_last_kill():
     events = [
         event(0, "looking_up", "resolver", 20, WORK),
