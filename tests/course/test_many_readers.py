@@ -1,57 +1,24 @@
-"""Notebook 15's exercises: each check fails on the untouched cell and on a typical wrong answer, and passes on the solution."""
+"""Notebook 15's second exercise: the shipped resolver, which answers everything and saves nothing, does not pass.
 
-import re
-
-import pytest
+That the untouched cell fails and the hidden solution passes, tests/notebooks sees.
+"""
 
 from desk.control import start
 from desk.course import check, evals, incoming, same_day
-from tests.notebooks.lessons import FOLDER, code_cells, is_agent, read
 
-BOOK = read(FOLDER / "15_one_stream_many_readers.ipynb")
-UNTOUCHED = [c.source.split("\n", 1)[1] for c in code_cells(BOOK) if is_agent(c)][-1]
-SOLVED = next(
-    found
-    for cell in BOOK.cells
-    for found in re.findall(r"```python\n%%agent resolver --desk third\n(.*?)```", cell.source, re.S)
-)
-SHIPPED = UNTOUCHED.replace('body["kind"] == "question"', "False")
-DAY = [
-    "duplicate",
-    "question",
-    "not_due",
-    "two_issues",
-    "damaged",
-    "no_order",
-    "How long does delivery take?",
-]
+DAY = ("duplicate", "question", "not_due", "two_issues", "damaged", "no_order")
 
 
-def test_15_1_two_lookups_for_two_orders_are_right():
-    assert not check("15.1", ...).ok and not check("15.1", "t-4").ok and check("15.1", "t-8").ok
-
-
-async def test_15_2_fewer_lookups_and_nothing_worse(tmp_path):
-    yesterday = await start("support", name="yesterday", data=tmp_path)
+async def test_15_2_every_lookup_made_again(tmp_path):
+    desks = [await start("support", name=name, data=tmp_path) for name in ("yesterday", "third")]
     try:
-        for scenario in [*DAY, "duplicate", "duplicate"]:
+        yesterday, third = desks
+        for scenario in (*DAY, "How long does delivery take?", "duplicate", "duplicate"):
             await yesterday.run(scenario)
-        letters = await incoming(yesterday)
+        again = await same_day(third, await incoming(yesterday))
+        lookups = sum(third.counts(ticket).looked_up for ticket in again)
+        assert "NO" not in (await evals(third)).table.values
+        assert not check("15.2", (lookups < 10, True)).ok
     finally:
-        await yesterday.stop()
-    verdicts = {}
-    for name, code in {"untouched": UNTOUCHED, "shipped": SHIPPED, "solved": SOLVED}.items():
-        third = await start("support", name=name, data=tmp_path)
-        try:
-            await third.use_code("resolver", code)
-            lookups = sum(third.counts(ticket).looked_up for ticket in await same_day(third, letters))
-            no = "NO" in (await evals(third)).table.values
-            verdicts[name] = check("15.2", (lookups < 10, not no)).ok
-        finally:
-            await third.stop()
-    assert verdicts == {"untouched": False, "shipped": False, "solved": True}
-
-
-@pytest.mark.parametrize("scenario", DAY[:-1])
-def test_the_day_is_made_of_scenarios(scenario):
-    assert scenario in BOOK.cells[3].source
+        for desk in desks:
+            await desk.stop()
