@@ -94,6 +94,12 @@ EXERCISES: Mapping[str, Exercise] = {
         why="The question has a key derived from the ticket, so asking again is the same question.",
         hint="counts(support, it) counts questions by their key.",
     ),
+    "4.2": Exercise(
+        asks="How many payments are there for the five, and how many customers have their reply?",
+        right=(0, 5),
+        why="A no is kept like a yes, and telling the customer is work like any other: done once.",
+        hint="Add up paid and replied of counts(support, five). Whom does a person's no concern?",
+    ),
     "5.1": Exercise(
         asks="How many rows does the query for failed drops return on this day?",
         right=0,
@@ -180,7 +186,7 @@ EXERCISES: Mapping[str, Exercise] = {
     ),
     "12.1": Exercise(
         asks="How many rows would day.frames have if the vans reported ten times as often?",
-        right=0,
+        right=352,
         why="One for each minute and van: an earlier report of the same minute is forgotten.",
         hint="What does Fold.positions do with a second report of a van in one minute?",
     ),
