@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import inspect
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -20,7 +19,7 @@ def run(main: Callable[[], int | Coroutine[Any, Any, int]]) -> NoReturn:
     code = 130
     with contextlib.suppress(KeyboardInterrupt):
         given = main()
-        code = asyncio.run(given) if inspect.iscoroutine(given) else given
+        code = given if isinstance(given, int) else asyncio.run(given)
     sys.exit(code)
 
 
