@@ -14,7 +14,7 @@ from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.plays import Day
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done, replacement
+from desk.proving.stage import Stage, all_fired, done, introduce, replacement
 from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
@@ -47,6 +47,7 @@ async def perform(stage: Stage, case: Case) -> Done:
             speed="max",
             step_pause=_HOLD,
         )
+        introduce(relays, fleet)
         live = _stopped if case.way == STOPPED else _live
         await live(fleet, case, relays, asked)
         await all_fired(relays)

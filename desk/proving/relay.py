@@ -61,6 +61,8 @@ class Relay:
         self.hits: list[int] = []
         """The pids that were hit."""
         self.port = 0
+        self.likely: Callable[[], int] = lambda: 0
+        """Says which process is probably the one behind it; to look through all of them takes long."""
         self.fired = asyncio.Event()
         """Set when every point is hit and, of a kill, the connection has ended."""
         self._host, self._port, self._points, self._hit, self._name = host, port, points, hit, name
@@ -187,7 +189,7 @@ class Relay:
         self._counts[ANY] = 0
         if not self._admits:
             self._open.clear()
-        pid = self.hits[-1] = await _owner(writer.get_extra_info("peername")[1])
+        pid = self.hits[-1] = await _owner(writer.get_extra_info("peername")[1], self.likely)
         os.kill(pid, self._hit)
         if self._hit == signal.SIGKILL:
             with contextlib.suppress(OSError):
@@ -202,13 +204,23 @@ class Relay:
             await asyncio.Event().wait()  # its own end of the connection stays, until somebody severs it
 
 
-async def _owner(port: int) -> int:
+async def _owner(port: int, likely: Callable[[], int]) -> int:
     """The process below this one whose end of a connection has that port."""
     end = asyncio.get_running_loop().time() + _BORN
     while asyncio.get_running_loop().time() < end:
+        if (pid := likely()) and _has(pid, port):
+            return pid
         for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                if any(link.laddr and link.laddr.port == port for link in process.net_connections("tcp4")):
-                    return process.pid
+            if _has(process.pid, port):
+                return process.pid
         await asyncio.sleep(0.01)
     raise RuntimeError(f"No process of the desk is connected from port {port}.")
+
+
+def _has(pid: int, port: int) -> bool:
+    try:
+        return any(
+            link.laddr and link.laddr.port == port for link in psutil.Process(pid).net_connections("tcp4")
+        )
+    except psutil.Error:
+        return False

@@ -1,6 +1,8 @@
 """One stack for many runs, with the judges of its runs beside it, in a folder that is thrown away."""
 
 import asyncio
+import contextlib
+import functools
 import itertools
 import json
 import signal
@@ -98,6 +100,18 @@ async def python(*arguments: str, stderr: IO[bytes] | None = None) -> asyncio.su
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdin=pipe, stdout=pipe, stderr=stderr
     )
+
+
+def introduce(relays: Mapping[str, Relay], desk: Any) -> None:
+    """Tell the relays what the supervisor knows of their agents."""
+
+    def pid(agent: str) -> int:
+        with contextlib.suppress(DeskError):  # the desk has stopped
+            return desk.processes[agent].pid
+        return 0
+
+    for agent, relay in relays.items():
+        relay.likely = functools.partial(pid, agent)
 
 
 async def all_fired(relays: Mapping[str, Relay]) -> None:

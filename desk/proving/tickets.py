@@ -8,7 +8,7 @@ from desk.control import support as desks
 from desk.control.errors import DeskError
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done, replacement
+from desk.proving.stage import Stage, all_fired, done, introduce, replacement
 from desk.proving.stray import go_on, replaced
 from desk.support.agent import EVENTS
 
@@ -22,6 +22,7 @@ async def perform(stage: Stage, case: Case) -> Done:
         name=f"run-{next(stage.numbers)}", data=stage.folder, connection=stage.connection
     )
     relays = stage.relays(case, admits=case.way != ANSWERED)
+    introduce(relays, support)
     asked: dict[str, int] = {}
     trouble: list[str] = []
     try:
