@@ -8,6 +8,7 @@ What must hold, whatever the query:
 * the rows that meet a filter and those that meet its negation are all the rows.
 """
 
+from copy import deepcopy
 from typing import Any
 
 from desk.stack.wire import agdx, cbor
@@ -35,6 +36,10 @@ ODD_VALUES: tuple[tuple[str, Any], ...] = (
     ("binary", b"x"), ("struct", []), ("long", "1"), ("string", b"\xff"),
 )  # fmt: skip
 FUNCTIONS = ("count", "count_distinct", "sum", "avg", "min", "max", "std_dev", "percentile")
+WRONG: tuple[Any, ...] = (
+    None, True, 0, -1, 2**63, 2**64, 2**70, 0.5, float("nan"), "", "x" * 300, b"", bytes(16), [], {}, [[]], {"a": 1}, [1],
+    {"kind": "list", "value": []}, {"kind": "what"}, {1: 2}, "operational", "n", ["n", "n"],
+)  # fmt: skip
 FORKS = (None, None, None, f"stream:{STREAM}/f", f"stream:{STREAM}/g", f"stream:{STREAM}/none")
 NUMBERS = (0, 1, 2, 7, 1000, 1 << 31, 1 << 32, (1 << 62) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 REFUSALS = frozenset(
@@ -47,10 +52,13 @@ Query = dict[str, Any]
 
 
 def queries(data: bytes) -> None:
-    """One query, checked against itself in other shapes."""
+    """One query, checked against itself in other shapes; every eighth has one thing wrong."""
     source, made = Bytes(data), stack()
     made.begin()
     query = _query(source)
+    if source.byte() % 8 == 7:
+        _ask(made, _damaged(query, source))
+        return
     whole = _ask(made, query)
     if whole is None:
         return
@@ -120,6 +128,22 @@ def _query(source: Bytes) -> Query:
 
 def _field(source: Bytes, usual: tuple[str, ...] = FIELDS) -> str:
     return source.pick(ODD_FIELDS if source.byte() == 255 else usual)
+
+
+def _damaged(query: Query, source: Bytes) -> Query:
+    """Something else somewhere inside; the deadline stays, so that it gets as far as it can."""
+    holder: Any = query
+    while True:
+        places = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        last = source.pick(places)
+        if not (isinstance(holder[last], dict | list) and holder[last] and source.byte() % 4):
+            break
+        holder = holder[last]
+    if source.byte() % 8 == 7:
+        del holder[last]
+    else:
+        holder[last] = deepcopy(source.pick(WRONG))
+    return {**query, "deadline_micros": 1 << 62}
 
 
 def _value(source: Bytes) -> Any:

@@ -14,7 +14,7 @@ import contextlib
 import struct
 from collections.abc import Callable
 
-from desk.stack.wire import agdx, cbor, frame, iggy, messages
+from desk.stack.wire import agdx, cbor, envelope, frame, iggy, messages, query, registry
 from desk.stack.wire.codes import REPLICATED, Code, Refused
 from desk.stack.wire.scalars import identifier
 from desk.stack.wire.shape import ShapeError
@@ -77,6 +77,10 @@ _BODIES: tuple[Callable[[bytes], object], ...] = (
     agdx.mutation_frame,
     agdx.read_frame,
     cbor.loads,
+    envelope.envelope,
+    lambda body: query.checked(cbor.loads(body)),
+    lambda body: registry.checked_projection(cbor.loads(body)),
+    lambda body: registry.checked_binding(cbor.loads(body)),
 )
 
 
@@ -87,7 +91,7 @@ def bodies(data: bytes) -> None:
             decode(data)
         except Refused as refused:
             assert refused.status
-        except (iggy.MalformedBatch, ShapeError, cbor.DecodeError):
+        except (iggy.MalformedBatch, ShapeError, cbor.DecodeError, query.QueryFault):
             pass
 
 
