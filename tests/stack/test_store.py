@@ -148,3 +148,17 @@ def test_the_wal_starts_over_after_a_reader_held_it(store):
     reader.execute("COMMIT")
     write_until(store, lambda: starts(store) > before)
     reader.close()
+
+
+def test_copying_waits_for_a_pause_unless_there_is_much(store, monkeypatch):
+    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 60)
+    write_until(store, lambda: store._checkpointer._running)
+    assert not store._checkpointer._copied
+    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 0.01)
+    store.close()  # does not sit out the pause
+
+
+def test_copying_much_waits_for_nothing(store, monkeypatch):
+    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 60)
+    monkeypatch.setattr("desk.stack.checkpoint.MUCH", 100)
+    write_until(store, lambda: store._checkpointer._copied)
