@@ -22,10 +22,12 @@ CREATE TABLE IF NOT EXISTS view_source (
     source INTEGER PRIMARY KEY, view INTEGER, stream TEXT, topic TEXT, created_us INTEGER);
 CREATE TABLE IF NOT EXISTS view_partition (
     source INTEGER, partition INTEGER, next INTEGER, kept INTEGER, PRIMARY KEY (source, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS view_cap (view INTEGER PRIMARY KEY, live INTEGER);
 """
 SWEEP_US = 1_000_000  # how often a busy stack removes what the log no longer has
 PINNED_US = 300_000_000  # how long a cursor may count on removed rows
 EVERYTHING = 1 << 62
+_AGE = 'at, source, partition, "offset"'
 
 
 class Fed(Protocol):
@@ -144,14 +146,24 @@ class Sources:
         view = self._views.get(index)
         if view is None:
             return
-        age = 'at, source, partition, "offset"'
-        self._db.execute(
-            f"CREATE INDEX IF NOT EXISTS {view.table}_age ON {view.table} ({age}) WHERE gone IS NULL"
-        )
-        surplus = self._db.execute(f"SELECT count(*) FROM {view.table} WHERE gone IS NULL").get - limit
+        if not self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (f"{view.table}_age",)).get:
+            self._count(view)
+        surplus = self._db.execute("SELECT live FROM view_cap WHERE view = ?", (view.number,)).get - limit
         if surplus > 0:
-            oldest = f"SELECT seq FROM {view.table} WHERE gone IS NULL ORDER BY {age} LIMIT ?"
+            oldest = f"SELECT seq FROM {view.table} WHERE gone IS NULL ORDER BY {_AGE} LIMIT ?"
             self._views.remove(view, f"seq IN ({oldest})", (surplus,))
+
+    def _count(self, view: View) -> None:
+        """From now on SQLite knows how many rows of a view are live, and which are the oldest."""
+        table, live = view.table, f"UPDATE view_cap SET live = live %s 1 WHERE view = {view.number}"
+        self._db.execute(
+            f"CREATE INDEX {table}_age ON {table} ({_AGE}) WHERE gone IS NULL;"
+            f"CREATE TRIGGER {table}_landed AFTER INSERT ON {table} BEGIN {live % '+'}; END;"
+            f"CREATE TRIGGER {table}_left AFTER UPDATE OF gone ON {table} "
+            f"WHEN old.gone IS NULL AND new.gone IS NOT NULL BEGIN {live % '-'}; END;"
+            "INSERT OR REPLACE INTO view_cap (view, live) "
+            f"SELECT {view.number}, count(*) FROM {table} WHERE gone IS NULL;"
+        )
 
     def retain(self, binding: Fed, now_us: int) -> None:
         """The binding's retention is another one now: it holds for the rows that are there, too."""
