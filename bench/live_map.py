@@ -20,6 +20,10 @@ SECONDS = 30
 AIM = 15.0  # percent of a core
 _FILE = Path(__file__).with_suffix(".md")
 _NAME = "map.ipynb"
+_BEFORE = (
+    "With vans as Markers, each of which answers a move, and a glide of 60 pictures a second, kernel and browser took"
+    " 25.8 % together: most of it was the kernel's busy and idle after each answer, shown by JupyterLab."
+)
 _CELLS = (
     "from desk.course import panel, start",
     'fleet = await start("fleet", vans=8, orders=12, day="bench")',
@@ -66,6 +70,7 @@ def _cwd(process: psutil.Process) -> str:
 
 def main() -> int:
     """Measure and write. Returns the exit code: 1 when it misses."""
+    told, answered = Counted(), Counted()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "lab"
         folder.mkdir()
@@ -73,13 +78,19 @@ def main() -> int:
         book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
         nbformat.write(book, folder / _NAME)
         with jupyter_lab(folder) as url, browser_page(Path(name) / "profile", 1400, 1000) as page:
+            page.on(
+                "websocket",
+                lambda socket: (socket.on("framereceived", told), socket.on("framesent", answered)),
+            )
             lesson = Notebook(page, url, _NAME)
             for source in _CELLS[:-1]:
                 lesson.run(source)
             page.wait_for_timeout(3_000)
+            messages = told.frames, answered.frames
             before = cpu(kernels(folder)), cpu(browsers())
             page.wait_for_timeout(SECONDS * 1_000)
             kernel, browser = cpu(kernels(folder)) - before[0], cpu(browsers()) - before[1]
+            messages = told.frames - messages[0], answered.frames - messages[1]
             lesson.run(_CELLS[-1])
             page.wait_for_timeout(2_000)
             rested = cpu(browsers())
@@ -91,15 +102,30 @@ def main() -> int:
             ("of it the browser with the same page at rest", rest / SECONDS * 100, "")]  # fmt: skip
     for what, share, verdict in rows:
         print(f"{what:46} {share:5.1f} % of a core  {verdict}")
+    traffic = (
+        f"A second, the kernel told the page {messages[0] / SECONDS:.0f} messages; "
+        f"the page answered {messages[1] / SECONDS:.1f}."
+    )
+    print(traffic)
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     table = "\n".join(f"| {what} | {share:.1f} % | {verdict} |" for what, share, verdict in rows)
     _FILE.write_text(
         f"# The live map\n\nWritten by `python -m bench.live_map`: eight vans at the usual speed, {SECONDS} s, CPU time"
         f" of the notebook's kernel and of Chromium without a GPU; the aim is under {AIM:g} % of a core together.\n\n"
-        f"| what | of a core | |\n|---|---:|---|\n{table}\n\n"
+        f"| what | of a core | |\n|---|---:|---|\n{table}\n\n{traffic} {_BEFORE}\n\n"
         f"{when}, {os.cpu_count()} cores, Python {sys.version.split()[0]}, load average {os.getloadavg()[0]:.1f}.\n"
     )
     return 0 if both < AIM else 1
+
+
+class Counted:
+    """Counts the frames of a websocket."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+
+    def __call__(self, _frame: object) -> None:
+        self.frames += 1
 
 
 if __name__ == "__main__":

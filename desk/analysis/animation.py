@@ -15,7 +15,7 @@ from PIL import Image
 
 from desk.analysis.frames import Frame
 from desk.analysis.palette import colour_of_van
-from desk.analysis.whereabouts import STOPS, ground, map_size, mark_stops, mark_van, trail
+from desk.analysis.whereabouts import STOPS, ground, map_size, mark_stops, mark_vans, trail
 from desk.delivery.clock import time_of_day
 
 _MINUTES_A_PICTURE = 2
@@ -23,7 +23,7 @@ _SECONDS_A_PICTURE = 0.2
 _LAST = 2.0  # seconds the last picture stays
 _DOTS_PER_INCH = 76
 _INLINE_MINUTES, _INLINE_DOTS = 4, 56  # in a notebook, which keeps it as text
-_COLOURS = 64
+_COLOURS = 255
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ def save(frames: Sequence[Frame], path: Path) -> None:
 def _write(frames: Sequence[Frame], to: Path | BytesIO, minutes: int, dots: int) -> None:
     shown_at = sorted({*range(0, len(frames), minutes), len(frames) - 1})
     # The last frame has every colour there is. With one palette for all, a picture stores only what has changed.
-    palette = next(_pictures(frames, shown_at[-1:], dots)).quantize(_COLOURS, dither=Image.Dither.NONE)
+    whole = next(_pictures(frames, shown_at[-1:], dots))
+    # The usual median cut has no white and pale vans: few points are a van's.
+    palette = whole.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     pictures = [
         p.quantize(palette=palette, dither=Image.Dither.NONE) for p in _pictures(frames, shown_at, dots)
     ]
@@ -88,8 +90,7 @@ def _pictures(frames: Sequence[Frame], shown_at: Sequence[int], dots: int) -> It
                 axes.plot(*zip(*path, strict=True), color=colour_of_van(van), linewidth=2.2, alpha=0.75)
             for state in STOPS:
                 mark_stops(axes, frame, state)
-            for van, spot in frame.vans.items():
-                mark_van(axes, van, spot)
+            mark_vans(axes, frame)
             axes.text(
                 0.98, 0.96, time_of_day(frame.minute), transform=axes.transAxes, fontsize=22, ha="right"
             )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from desk.analysis.palette import INK, colour_of_van
 from desk.analysis.picture import Picture, canvas, captioned
+from desk.analysis.wording import counted
 
 
 def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mapping[str, str]) -> Picture:
@@ -28,5 +29,5 @@ def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mappi
         axes.spines[side].set_visible(False)
     axes.set_xlim(0, 1.45 * max([1, *delivered.values()]))
     return captioned(
-        figure, f"{sum(delivered.values())} drops made, {sum(failed.values())} failed (hatched)."
+        figure, f"{counted(sum(delivered.values()), 'drop')} made, {sum(failed.values())} failed (hatched)."
     )

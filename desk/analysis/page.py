@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from desk.analysis.frames import Frame
-from desk.analysis.palette import OF_AGENT, colour_of_van
+from desk.analysis.palette import OF_AGENT, colour_of_van, ink_on
 from desk.analysis.streets import places, roads, streets
-from desk.analysis.whereabouts import bounds, trail
+from desk.analysis.whereabouts import bounds, side_by_side, trail
 from desk.delivery.roads import DEPOT, Point
 
 _TEMPLATE = Path(__file__).with_name("rewind.html")
 _PLACE = "/*DAY*/null"
 _HEIGHT = 900  # of the drawing, in its own units
+_DISC = 31  # from one van to the next where they stand side by side
 
 
 def page(day: str, frames: Sequence[Frame], read: int) -> str:
@@ -49,6 +50,7 @@ def facts(day: str, frames: Sequence[Frame], read: int) -> dict[str, Any]:
             if place.id != DEPOT
         },
         "colours": {van: colour_of_van(van) for van in vans},
+        "inks": {van: ink_on(colour_of_van(van)) for van in vans},
         "agents": OF_AGENT,
         "legs": {van: [_drawn(roads().path(a, b)) for a, b, _ in legs[van]] for van in vans},
         "frames": [_frame(frames, number, legs) for number in range(len(frames))],
@@ -65,14 +67,22 @@ def _frame(
     frames: Sequence[Frame], number: int, legs: dict[str, list[tuple[str, str, int]]]
 ) -> dict[str, Any]:
     frame = frames[number]
-    vans = {}
+    vans, aside = {}, side_by_side(frame.vans)
     for van, spot in frame.vans.items():
         done = [minute for _, _, minute in legs[van] if minute <= number]
         since = frames[done[-1] : number + 1] if done else frames[: number + 1]  # only the leg it is on now
         x, y = _drawn([(spot.lon, spot.lat)])[0]
         made, failed = frame.delivered[van], frame.failed[van]
         vans[van] = [
-            *(x, y, spot.status, round(spot.metres / 1000, 1), made, failed, len(done)),
+            *(
+                x + _DISC * aside[van][0],
+                y + _DISC * aside[van][1],
+                spot.status,
+                round(spot.metres / 1000, 1),
+                made,
+                failed,
+                len(done),
+            ),
             _drawn(trail(since, van)),
         ]
     events = [[e.get("agent") or "", e["kind"], e.get("text") or ""] for e in frame.events]

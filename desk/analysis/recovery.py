@@ -49,7 +49,8 @@ def recovery_chart(events: Sequence[Event]) -> Picture:
     figure, axes = canvas(9, 1.5 + 0.7 * max(1, len(agents)))
     for row, agent in enumerate(agents):
         mine = table[table["agent"] == agent]
-        spread = [((i * 7) % 11 - 5) * 0.05 - row for i in range(len(mine))]
+        heights = [(i * 7) % 11 * 0.05 for i in range(len(mine))]
+        spread = [height - sum(heights) / len(heights) - row for height in heights]
         colour = colour_of(agent)
         axes.scatter(mine["up"] * 1000, spread, s=34, facecolors="none", edgecolors=colour, linewidths=1.4)
         axes.scatter(mine["working"] * 1000, spread, s=34, color=colour)

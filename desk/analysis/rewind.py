@@ -23,6 +23,7 @@ from desk.analysis.picture import Picture, captioned
 from desk.analysis.recovery import recovery_chart
 from desk.analysis.spans import recovering
 from desk.analysis.whereabouts import whereabouts
+from desk.analysis.wording import counted
 from desk.delivery.clock import time_of_day
 from desk.delivery.layout import EVENTS, POSITIONS
 
@@ -38,7 +39,7 @@ class Rewind:
 
     def __repr__(self) -> str:
         last = time_of_day(len(self.minutes) - 1) if self.minutes else "never"
-        return f"{len(self.minutes)} frames from {self.read} records; the day ends at {last}"
+        return f"{counted(len(self.minutes), 'frame')} from {counted(self.read, 'record')}; the day ends at {last}"
 
     @cached_property
     def frames(self) -> pd.DataFrame:

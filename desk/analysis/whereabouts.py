@@ -1,6 +1,7 @@
 """Where every van was, on the streets: trails up to a minute, and each stop by its state."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import cos, dist, radians
 
@@ -8,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from desk.analysis.frames import Frame, Spot
-from desk.analysis.palette import GREY, INK, colour_of_van
+from desk.analysis.palette import GREY, INK, colour_of_van, ink_on
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.streets import places, roads, streets
+from desk.analysis.wording import counted
 from desk.delivery.clock import time_of_day
 from desk.delivery.roads import DEPOT, Point
 
@@ -23,6 +25,8 @@ STOPS = {
 }
 """State of a stop -> marker, face, edge. Not by colour: colours are the vans'."""
 _HIGH = 8.2  # inches
+_DISC = 23.0  # points from one van to the next where they stand side by side
+_ABREAST = 4
 _MARGIN = 0.004  # degrees around the places
 
 
@@ -36,11 +40,12 @@ def whereabouts(frames: Sequence[Frame], minute: int | None = None) -> Picture:
         axes.plot(*zip(*path, strict=True), color=colour_of_van(van), linewidth=2.4, alpha=0.75, zorder=3)
     for state in STOPS:
         mark_stops(axes, frame, state)
-    for van, spot in frame.vans.items():
-        mark_van(axes, van, spot)
+    mark_vans(axes, frame)
     made, failed = sum(frame.delivered.values()), sum(frame.failed.values())
     when = "The end of the day" if minute is None else time_of_day(frame.minute)
-    words = f"{when}: {made} drops made (black)" + (f", {failed} failed" if failed else "")
+    words = f"{when}: {counted(made, 'drop')} made (black)" + (f", {failed} failed" if failed else "")
+    words += " (crossed)" if "failed" in frame.stops.values() else ""
+    words += "; rings have ordered today" if "ordered" in frame.stops.values() else ""
     return captioned(figure, f"{words}.")
 
 
@@ -67,7 +72,7 @@ def ground(axes: Axes) -> None:
     depot = places()[DEPOT]
     axes.plot(depot.lon, depot.lat, marker="s", color=INK, markersize=9, zorder=4)
     axes.annotate(
-        "depot", (depot.lon, depot.lat), xytext=(-10, 4), textcoords="offset points", ha="right", zorder=4
+        "depot", (depot.lon, depot.lat), xytext=(-14, 4), textcoords="offset points", ha="right", zorder=4
     )
     axes.text(
         1, 0, f"Roads {roads().attribution}", transform=axes.transAxes, ha="right", fontsize=7, color=GREY
@@ -117,17 +122,35 @@ def mark_stops(axes: Axes, frame: Frame, state: str) -> None:
     )  # fmt: skip
 
 
-def mark_van(axes: Axes, van: str, spot: Spot) -> None:
-    """A van by its number; one that stands still off the road is crossed out."""
+def side_by_side(vans: Mapping[str, Spot]) -> dict[str, tuple[int, int]]:
+    """How many discs to the right of its place, and below it, each van is drawn: (0, 0) for the first one there."""
+    found: dict[str, tuple[int, int]] = {}
+    there: Counter[Point] = Counter()
+    for van, spot in vans.items():
+        down, right = divmod(there[spot.lon, spot.lat], _ABREAST)
+        found[van] = right, down
+        there[spot.lon, spot.lat] += 1
+    return found
+
+
+def mark_vans(axes: Axes, frame: Frame) -> None:
+    """Every van; those at one place beside each other."""
+    for van, (right, down) in side_by_side(frame.vans).items():
+        _mark_van(axes, van, frame.vans[van], (right * _DISC, -down * _DISC))
+
+
+def _mark_van(axes: Axes, van: str, spot: Spot, aside: tuple[float, float]) -> None:
+    """A van by its number; what keeps it from driving stands beside it."""
     off = spot.status in ("stopped", "parked")
     axes.annotate(
-        van.rpartition("-")[2], (spot.lon, spot.lat), ha="center", va="center", color="white",
+        van.rpartition("-")[2], (spot.lon, spot.lat), xytext=aside, textcoords="offset points", ha="center",
+        va="center", color=ink_on(colour_of_van(van)),
         fontsize=12, fontweight="bold", zorder=7,
         bbox={"boxstyle": "circle,pad=0.28", "facecolor": colour_of_van(van), "edgecolor": GREY if off else "white",
               "linewidth": 1.5},
     )  # fmt: skip
     if off:
         axes.annotate(
-            spot.status, (spot.lon, spot.lat), xytext=(14, -4), textcoords="offset points", fontsize=10,
+            spot.status, (spot.lon, spot.lat), xytext=(aside[0] + 14, aside[1] - 4), textcoords="offset points", fontsize=10,
             fontweight="bold", zorder=7,
         )  # fmt: skip

@@ -15,6 +15,7 @@ import laser_sdk as ls
 
 from desk.analysis.streets import places, roads
 from desk.analysis.whereabouts import bounds, piece
+from desk.analysis.wording import counted
 from desk.control import DeskError
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
@@ -125,7 +126,7 @@ class MapPanel(Panel):
         """Show what these reports change. Returns the vans that moved, and whereto."""
         changes = self._tracks.take(reports)
         vans = len([v for v in self._tracks.doing.values() if v != "parked"])
-        self._clock.say(f"<b>{time_of_day(self._tracks.minute)}</b> {vans} vans on the road")
+        self._clock.say(f"<b>{time_of_day(self._tracks.minute)}</b> {counted(vans, 'van')} on the road")
         for name, legs in changes.legs.items():
             self._group["trails"].add(layers.driven(name, legs))
         for name, doing in changes.doing.items():
