@@ -3,7 +3,8 @@
 from html import escape
 from typing import Any
 
-from desk.panels.frame import Line, Panel, button, card, row
+from desk.analysis.wording import counted
+from desk.panels.frame import Line, Panel, button, card, grid, row
 from desk.panels.press import Press
 from desk.panels.style import chip, name
 from desk.supervisor.client import ProcessState
@@ -18,13 +19,14 @@ class AgentCard:
         self._facts = Line()
         kill = button("Kill", "danger", f"SIGKILL {agent}: no cleanup, no chance to save anything")
         kill.add_class(f"desk-kill-{agent}")
-        self._press = Press(kill, lambda: desk.kill(agent, by="button"), panel.problem)
-        self.box = card([self._facts, kill], width="216px")
+        self._press = Press(kill, lambda: desk.kill(agent, by="button"), panel.slip)
+        self.box = card([self._facts, kill])
+        self.box.add_class("desk-agent")
 
     def show(self, state: ProcessState) -> None:
         """Bring the card up to date."""
         pid = f"pid {state.pid}" if state.pid else "no process"
-        deaths = f"{state.deaths} death{'' if state.deaths == 1 else 's'}"
+        deaths = counted(state.deaths, "death")
         error = f'<div class="desk-error">{escape(state.error)}</div>' if state.error else ""
         self._facts.say(
             f'<div class="desk-row">{name(state.name)}{chip(state.state)}</div><div class="desk-row desk-soft">'
@@ -39,11 +41,11 @@ class AgentsPanel(Panel):
     def __init__(self, desk: Any) -> None:
         self._desk, self._supervisor = desk, desk.supervisor  # of a desk that has stopped, too
         self._cards: dict[str, Any] = {}
-        self._row = row([])
+        self._row = grid([], "208px")
         self._monkey = button("Start chaos", tooltip="Kill a random agent every few seconds", width="120px")
         self._monkey_says = Line()
         super().__init__("Agents", [self._row, row([self._monkey, self._monkey_says])])
-        Press(self._monkey, self._switch_chaos, self.problem)
+        Press(self._monkey, self._switch_chaos, self.slip)
         self._supervisor.listen(self.show)
         for state in desk.processes.values():
             self.show(state)

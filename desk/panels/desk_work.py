@@ -1,10 +1,12 @@
 """What waits for a person: bills to decide on, and messages parked after their retries ran out."""
 
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
 import ipywidgets as widgets
 
+from desk.analysis.wording import counted
 from desk.control.fleet_reading import Prompt
 from desk.delivery.rates import dollars
 from desk.panels.follow import Follow
@@ -34,14 +36,15 @@ class ApprovalsPanel(Panel):
             self._cards = {key: self._cards.get(key) or self._card(p) for key, p in waiting.items()}
             self._row.children = list(self._cards.values())
         visible(self._nothing, not waiting)
+        visible(self._row, bool(waiting))
 
     def _card(self, prompt: Prompt) -> widgets.Widget:
         words = Line()
         words.say(f"<b>{escape(prompt.incident)}: hold {dollars(prompt.hold)}</b><br>{escape(prompt.text)}")
         approve, decline = button("Approve", "success"), button("Decline")
         approve.add_class("desk-approve")
-        Press(approve, lambda: self._desk.approve(prompt.incident), self.problem)
-        Press(decline, lambda: self._desk.decline(prompt.incident), self.problem)
+        Press(approve, lambda: self._desk.approve(prompt.incident), self.slip)
+        Press(decline, lambda: self._desk.decline(prompt.incident), self.slip)
         return card([words, row([approve, decline])])
 
     def __repr__(self) -> str:
@@ -59,7 +62,7 @@ class ParkedPanel(Panel):
         )
         self._fix.add_class("desk-redrive")
         super().__init__("Parked messages", [self._letters, row([self._fix])])
-        self._press = Press(self._fix, desk.fix_and_redrive, self.problem)
+        self._press = Press(self._fix, desk.fix_and_redrive, self.slip)
         self._follow = Follow(desk, self.refresh, self.problem)
 
     async def refresh(self) -> None:
@@ -67,7 +70,7 @@ class ParkedPanel(Panel):
         parked = await self._desk.parked()
         rows = "".join(
             f'<tr><td class="kind">{escape(incident)}</td><td>{escape(letter["step"])}</td>'
-            f'<td class="desk-number">{letter["capsule"].get("attempts", "")} attempts</td>'
+            f'<td class="desk-number">{counted(letter["capsule"].get("attempts", 0), "attempt")}</td>'
             f"<td>{escape(str(letter['capsule'].get('detail', '')))}</td></tr>"
             for incident, letter in sorted(parked.items())[:_MOST]
         )
@@ -75,8 +78,18 @@ class ParkedPanel(Panel):
             rows += f'<tr><td class="desk-soft">and {len(parked) - _MOST} more</td></tr>'
         table = f'<table class="desk-log">{rows}</table>'
         self._letters.say(table if parked else _NOTHING.format("No message is parked."))
-        down = any(e["kind"] == "incident" and e["state"] == "sms_down" for e in self._desk.events())
-        self._press.allow(bool(parked) or down)
+        self._press.allow(bool(parked) or gateway_down(self._desk.events()))
 
     def __repr__(self) -> str:
         return "Parked messages"
+
+
+def gateway_down(events: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the SMS gateway has failed and nobody has mended it since."""
+    down = False
+    for event in events:
+        if event["kind"] == "fixed":
+            down = False
+        elif event["kind"] == "incident" and event.get("state") == "sms_down":
+            down = True
+    return down

@@ -77,20 +77,21 @@ def _offer(choice: widgets.Dropdown, options: list[str]) -> None:
         choice.value = chosen if chosen in choice.options else EVERY
 
 
+def words(event: Mapping[str, Any]) -> str:
+    """What happened; of a step, which one, unless the words say so."""
+    text, step = event.get("text") or "", event.get("step") or ""
+    return text if step in text else f"{step}: {text}"
+
+
 def table(events: list[Mapping[str, Any]]) -> str:
     """These events as a panel shows them."""
     rows = []
     for event in events:
         minute, kind = event.get("minute"), event["kind"]
         when = time_of_day(minute) if minute is not None else ""
-        words = (
-            f"{event['incident']} {event['step'] or ''} "
-            if event.get("incident") and event.get("step")
-            else ""
-        )
         rows.append(
             f'<tr class="{"death" if kind in DEATHS else escape(kind)}"><td class="desk-number">{when}</td>'
             f'<td class="who">{name(event.get("agent") or "")}</td><td class="kind">{marked(kind)}</td>'
-            f"<td>{escape(words + (event.get('text') or ''))}</td></tr>"
+            f'<td class="about">{escape(event.get("incident") or "")}</td><td>{escape(words(event))}</td></tr>'
         )
     return f'<table class="desk-log">{"".join(rows)}</table>'

@@ -18,8 +18,10 @@ _LINES = 3
 _CSS = """<style>
 .desk-cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(280px, 1fr)); gap: 12px; }
 .desk-cards .desk-card.closed { opacity: .65; }
-.desk-steps { width: 100%; border-collapse: collapse; margin: 6px 0; }
-.desk-steps td { padding: 1px 12px 1px 0; border: 0; text-align: left; white-space: nowrap; }
+.desk-steps { width: 100%; border-collapse: collapse; margin: 6px 0; table-layout: fixed; }
+.desk-steps td { padding: 1px 12px 1px 0; border: 0; text-align: left; white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis; }
+.desk-orders:not(:empty) { margin-top: 12px; }
 .desk-steps tr.now td { font-weight: 600; }
 </style>"""
 _SIGNS = {"waiting": "·", "done": "✓", "lost": "✕", "replayed": "○", "parked": "!"}
@@ -52,7 +54,7 @@ def cards(found: Iterable[Handling]) -> str:
     if not found:
         return '<span class="desk-soft">Nothing has happened yet.</span>'
     lines = "".join(f"<div>{escape(h.incident)} {_order(h)}</div>" for h in orders)
-    return f'<div class="desk-cards">{"".join(map(_card, newest))}</div><div class="desk-soft">{lines}</div>'
+    return f'<div class="desk-cards">{"".join(map(_card, newest))}</div><div class="desk-soft desk-orders">{lines}</div>'
 
 
 def _card(h: Handling) -> str:

@@ -4,6 +4,7 @@ from html import escape
 from typing import Any
 
 from desk.analysis.frames import Story
+from desk.analysis.wording import counted
 from desk.control.fleet import AGENTS
 from desk.panels.agents import AgentCard, AgentsPanel
 from desk.panels.frame import Line, button, row
@@ -22,11 +23,12 @@ class FleetAgentCard(AgentCard):
         self._holds = Line()
         self._serve = button(_OUT, tooltip=f"Send {agent} no new work; its process keeps running")
         self._serve.add_class(f"desk-quarantine-{agent}")
-        Press(self._serve, self._switch, panel.problem)
+        Press(self._serve, self._switch, panel.slip)
         facts, kill = self.box.children
-        self.box.layout.width = "246px"
         buttons = [kill, self._serve] if AGENTS[agent][1] else [kill]
-        self.box.children = [facts, self._holds, row(buttons)]
+        below = row(buttons)
+        below.add_class("desk-buttons")
+        self.box.children = [facts, self._holds, below]
 
     def tell(self, holds: str, quarantined: bool) -> None:
         """Show what it has in hand and whether it gets new work."""
@@ -36,7 +38,7 @@ class FleetAgentCard(AgentCard):
             if quarantined
             else escape(holds)
         )
-        self._holds.say(f'<div class="desk-soft desk-holds">{words or "&nbsp;"}</div>')
+        self._holds.say(f'<div class="desk-soft desk-holds" title="{escape(holds)}">{words}</div>')
         label = _IN if quarantined else _OUT
         if self._serve.description != label:
             self._serve.description = label
@@ -51,7 +53,6 @@ class FleetAgentsPanel(AgentsPanel):
     def __init__(self, desk: Any) -> None:
         self._story, self._read, self._out = Story(), 0, set[str]()
         super().__init__(desk)
-        self._row.layout.align_items = "stretch"
         desk.listen(lambda _events: self._tell())
         self._tell()
 
@@ -70,5 +71,5 @@ class FleetAgentsPanel(AgentsPanel):
                 (self._out.add if event["kind"] == "quarantined" else self._out.discard)(event["agent"])
         for name, card in self._cards.items():
             holds = self._story.holds.get(name, {})
-            open_ = f"{len(self._story.open)} open exceptions" if name == "dispatch" else ""
+            open_ = counted(len(self._story.open), "open exception") if name == "dispatch" else ""
             card.tell("; ".join(words for key, words in holds.items() if key) or open_, name in self._out)

@@ -28,10 +28,10 @@ class IncidentsPanel(Panel):
         buttons = [self._incident(what) for what in INCIDENTS]
         super().__init__("Incidents", [row([*buttons, self._van, self._slider]), self._said])
         for what, pressed in zip(INCIDENTS, buttons, strict=True):
-            Press(pressed, lambda what=what: self._trigger(what), self.problem)
+            Press(pressed, lambda what=what: self._trigger(what), self.slip)
         self._showing = False
         self._slider.observe(self._moved, "value")
-        self._set_vans = background(self._vans, self.problem)
+        self._set_vans = background(self._vans, self.slip)
         self._follow = Follow(desk, self.refresh, self.problem)
 
     def _incident(self, what: str) -> widgets.Button:

@@ -18,7 +18,10 @@ _CSS = """<style>
 .desk-readers { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 12px; }
 .desk-readers code { display: block; font-size: 11px; line-height: 15px; white-space: pre-wrap; background: none;
   color: var(--jp-ui-font-color2); margin-bottom: 6px; }
+.desk-readers code { overflow-wrap: anywhere; }
+.desk-readers table { width: 100%; border-collapse: collapse; }
 .desk-readers td { padding: 0 12px 0 0; border: 0; text-align: left; }
+.desk-readers td.desk-number { padding: 0; text-align: right; }
 </style>"""
 
 Rows = list[tuple[Any, ...]]
@@ -37,7 +40,7 @@ async def _km(laser: ls.Laser) -> Rows:
 
 
 async def _stopped(laser: ls.Laser) -> Rows:
-    return [(van, stop or "") for van, stop, _ in await readers.stops(laser, "stopped")]
+    return [(van, stop or "on its way") for van, stop, _ in await readers.stops(laser, "stopped")]
 
 
 async def _steps(laser: ls.Laser) -> Rows:

@@ -26,7 +26,7 @@ class RewindPanel(Panel):
         read = button("Rewind", "primary", "Read the day from the log, from its first record on")
         read.add_class("desk-rewind")
         super().__init__("Rewind", [row([read, self._said]), self._player])
-        Press(read, self.read, self.problem)
+        Press(read, self.read, self.slip)
 
     async def read(self) -> None:
         """Read the day so far with two fresh cursors, and show it."""

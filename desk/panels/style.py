@@ -27,9 +27,17 @@ CSS = """<style>
 .desk-log td.desk-number { color: var(--jp-ui-font-color2); white-space: nowrap; width: 48px; text-align: right; }
 .desk-log td.who { white-space: nowrap; width: 84px; }
 .desk-log td.kind { white-space: nowrap; width: 96px; }
+.desk-log td.about { white-space: nowrap; width: 84px; color: var(--jp-ui-font-color2); }
 .desk-log tr.death td { font-weight: 600; }
 .desk-log tr.replay td { font-weight: 600; }
 .desk-panel .jupyter-button { height: 28px; line-height: 28px; }
+.desk-agent { min-height: 84px; }
+.desk-agent > .jupyter-button, .desk-agent > .desk-buttons { margin-top: auto; }
+.desk-agent .desk-buttons { flex-wrap: nowrap; }
+.desk-agent .desk-buttons .jupyter-button { flex: 0 1 76px; min-width: 0; padding: 0 4px; }
+.desk-agent .desk-buttons .jupyter-button + .jupyter-button { flex: 0 1 96px; }
+.desk-holds { height: 36px; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2;
+  overflow: hidden; }
 </style>"""
 
 

@@ -22,8 +22,8 @@ class PromptCard:
         words.say(f"<b>{escape(question.ticket)}</b> {escape(question.text)}")
         approve, decline = button("Approve", "success"), button("Decline")
         ticket = question.ticket
-        Press(approve, lambda: desk.approve(ticket, by="person"), panel.problem)
-        Press(decline, lambda: desk.decline(ticket, by="person"), panel.problem)
+        Press(approve, lambda: desk.approve(ticket, by="person"), panel.slip)
+        Press(decline, lambda: desk.decline(ticket, by="person"), panel.slip)
         self.box = card([words, row([approve, decline])])
 
 
@@ -40,7 +40,7 @@ class TicketPanel(Panel):
         self._story = Line()
         top = row([self._scenario, open_ticket, self._ticket])
         super().__init__("Tickets", [top, self._asks, self._story])
-        Press(open_ticket, self._open, self.problem)
+        Press(open_ticket, self._open, self.slip)
         self._ticket.observe(lambda _change: self._show_story(), "value")
         desk.listen(lambda _events: self.refresh())
         self.refresh()

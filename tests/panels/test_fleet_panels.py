@@ -5,8 +5,8 @@ import asyncio
 from desk.analysis.handling import handlings
 from desk.control.fleet_reading import Prompt
 from desk.delivery.planning.round import Round
-from desk.panels.desk_work import ApprovalsPanel, ParkedPanel
-from desk.panels.events import EventsPanel
+from desk.panels.desk_work import ApprovalsPanel, ParkedPanel, gateway_down
+from desk.panels.events import EventsPanel, words
 from desk.panels.exceptions import ExceptionsPanel
 from desk.panels.incidents import BUSIEST, IncidentsPanel
 from tests.panels.fleets import PaperFleet, tuesday_events
@@ -127,3 +127,31 @@ async def test_trouble_is_one_sentence_and_goes_away():
     del fleet.events
     await panel._follow._run()
     assert "stack" not in panel._problem.value
+
+
+async def test_the_gateway_is_down_from_its_failure_until_it_is_mended():
+    failed, mended = {"kind": "incident", "state": "sms_down"}, {"kind": "fixed"}
+    assert not gateway_down([{"kind": "incident", "state": "closure"}])
+    assert gateway_down([failed]) and gateway_down([failed, mended, failed])
+    assert not gateway_down([failed, mended])
+
+
+async def test_why_a_click_did_nothing_is_shown_for_a_while_and_what_is_the_matter_until_it_is_over(
+    monkeypatch,
+):
+    monkeypatch.setattr("desk.panels.frame.LINGER", 0.01)
+    panel = ParkedPanel(PaperFleet())
+    panel.slip("The last one of a skill stays.")
+    assert "The last one of a skill stays." in panel._problem.value
+    await asyncio.sleep(0.05)
+    assert panel._problem.layout.display == "none"
+    panel.slip("The last one of a skill stays.")
+    panel.problem("The stack is not there.")
+    await asyncio.sleep(0.05)
+    assert "The stack is not there." in panel._problem.value and panel._problem.layout.display is None
+
+
+def test_a_steps_words_name_the_step_once():
+    assert words({"step": "notify", "text": "3 customers told"}) == "notify: 3 customers told"
+    assert words({"step": "notify", "text": "notify of tue-1"}) == "notify of tue-1"
+    assert words({"text": "bill opened"}) == "bill opened" and words({}) == ""
