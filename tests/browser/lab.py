@@ -17,7 +17,7 @@ import nbformat
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 TOKEN = "only-on-this-machine"
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 NOT_RUN = "[ ]:"
 _FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -100,6 +100,12 @@ class Notebook:
 
     def __init__(self, page: Page, url: str, name: str) -> None:
         self.page = page
+        # A server that is slow to start makes Lab ask which kernel to use: the one it proposes.
+        asked = page.locator("dialog.jp-Dialog")
+        page.add_locator_handler(asked, lambda dialog: dialog.locator(".jp-mod-accept").click())
+        self.sent: list[str] = []
+        """What the page has sent to the kernel."""
+        page.on("websocket", lambda socket: socket.on("framesent", lambda f: self.sent.append(str(f))))
         for attempt in range(60):  # the server needs a moment before it answers
             try:
                 page.goto(url.format(name))

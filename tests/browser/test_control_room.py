@@ -5,18 +5,17 @@ With DESK_PICTURES=1 the screenshot becomes docs/control-room.png (light) and bu
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pytest
 from PIL import Image, ImageChops
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from desk.delivery.incidents import TITLES
 from tests.analysis.tuesday import tuesday
-from tests.browser.lab import Notebook, browser_page, chromium, jupyter_lab, unrun
-from tests.needs import missing
-from tests.notebooks.lessons import FOLDER, left_behind
+from tests.browser.conftest import Opener
 
 ROOM = "control_room.ipynb"
 ROOT = Path(__file__).parents[2]
@@ -32,93 +31,81 @@ VANS = ".leaflet-vans-pane img"
 @pytest.mark.browser
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("theme", THEMES)
-def test_five_incidents_and_three_clicks(theme: str, tmp_path: Path) -> None:
-    if chromium() is None:
-        missing("Chromium", "install the chromium package, or run pytest -m 'not browser'")
-    folder = tmp_path / "course"
-    folder.mkdir()
-    unrun(FOLDER / ROOM, folder)
-    hurry(folder / ROOM)
-    with jupyter_lab(folder, theme=theme) as url, browser_page(tmp_path / "profile", 1600, 1300) as page:
-        # A server that is slow to start makes Lab ask which kernel to use: the one it proposes.
-        asked = page.locator("dialog.jp-Dialog")
-        page.add_locator_handler(asked, lambda dialog: dialog.locator(".jp-mod-accept").click())
-        answers: list[str] = []
-        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: answers.append(str(frame))))
-        lesson = Notebook(page, url, ROOM)
-        lesson.run("from desk.course import")
-        room = lesson.run("panel.control_room(fleet)")
-        city = room.locator(".leaflet-container")
-        expect(room.locator(VANS)).to_have_count(4)
-        before = picture(city)
+def test_five_incidents_and_three_clicks(theme: str, open_notebook: Opener) -> None:
+    lesson = open_notebook(ROOM, theme=theme, size=(1600, 1300), change=hurry)
+    page = lesson.page
+    lesson.run("from desk.course import")
+    room = lesson.run("panel.control_room(fleet)")
+    city = room.locator(".leaflet-container")
+    expect(room.locator(VANS)).to_have_count(4)
+    before = picture(city)
 
-        room.locator(".desk-incident-closure").click()
-        closure = room.locator(".desk-cards .desk-card", has_text="road closure")
-        expect(closure).to_contain_text("holding", timeout=PATIENCE)
-        holder = "routing-1" if "routing-1" in closure.locator("tr.now").inner_text() else "routing-2"
-        room.locator(f".desk-kill-{holder}").click()
-        expect(agent(room, holder)).to_contain_text("1 death")
-        other = "routing-2" if holder == "routing-1" else "routing-1"
-        room.locator(f".desk-quarantine-{other}").click()
-        expect(agent(room, other)).to_contain_text("quarantined")
-        expect(room.locator(f".desk-quarantine-{other}")).to_have_text("Reinstate")
+    room.locator(".desk-incident-closure").click()
+    closure = room.locator(".desk-cards .desk-card", has_text="road closure")
+    expect(closure).to_contain_text("holding", timeout=PATIENCE)
+    holder = "routing-1" if "routing-1" in closure.locator("tr.now").inner_text() else "routing-2"
+    room.locator(f".desk-kill-{holder}").click()
+    expect(agent(room, holder)).to_contain_text("1 death")
+    other = "routing-2" if holder == "routing-1" else "routing-1"
+    room.locator(f".desk-quarantine-{other}").click()
+    expect(agent(room, other)).to_contain_text("quarantined")
+    expect(room.locator(f".desk-quarantine-{other}")).to_have_text("Reinstate")
 
-        for what in ("sms_down", "nobody_home", "unreachable", "overbilled"):
-            room.locator(f".desk-incident-{what}").click()
-            expect(room).to_contain_text(f": {TITLES[what]}")
-        expect(room.locator(".desk-redrive")).to_be_enabled(timeout=PATIENCE)
-        expect(room).to_contain_text("SmsDown", timeout=PATIENCE)
-        if os.environ.get("DESK_PICTURES"):
-            page.keyboard.press("Control+b")
-            room.locator(".jp-OutputArea").first.evaluate("area => area.scrollIntoView()")
-            PICTURES[theme].parent.mkdir(exist_ok=True)
-            page.screenshot(path=PICTURES[theme])
-        room.locator(".desk-redrive").click()
-        expect(room).to_contain_text("No message is parked.", timeout=PATIENCE)
-        assert differing(before, picture(city)) > 0.01
-        # A van that moves is told to the page; were the page to answer, the kernel would never rest.
-        assert not [answer for answer in answers if '"event":"move"' in answer]
+    for what in ("sms_down", "nobody_home", "unreachable", "overbilled"):
+        room.locator(f".desk-incident-{what}").click()
+        expect(room).to_contain_text(f": {TITLES[what]}")
+    expect(room.locator(".desk-redrive")).to_be_enabled(timeout=PATIENCE)
+    expect(room).to_contain_text("SmsDown", timeout=PATIENCE)
+    if os.environ.get("DESK_PICTURES"):
+        page.keyboard.press("Control+b")
+        room.locator(".jp-OutputArea").first.evaluate("area => area.scrollIntoView()")
+        PICTURES[theme].parent.mkdir(exist_ok=True)
+        page.screenshot(path=PICTURES[theme])
+    room.locator(".desk-redrive").click()
+    expect(room).to_contain_text("No message is parked.", timeout=PATIENCE)
+    assert differing(before, picture(city)) > 0.01
+    # A van that moves is told to the page; were the page to answer, the kernel would never rest.
+    assert not [answer for answer in lesson.sent if '"event":"move"' in answer]
 
-        approve = room.locator(".desk-approve")
-        expect(approve).to_be_visible(timeout=2 * PATIENCE)
-        approve.click()
-        expect(room).to_contain_text("Nothing to decide.", timeout=PATIENCE)
+    approve = room.locator(".desk-approve")
+    expect(approve).to_be_visible(timeout=2 * PATIENCE)
+    approve.click()
+    expect(room).to_contain_text("Nothing to decide.", timeout=PATIENCE)
 
-        room.get_by_role("tab", name="Rewind").click()
-        room.locator(".desk-rewind").click()
-        player = room.frame_locator(".desk-player")
-        expect(player.locator("#clock")).to_have_text("09:00")
-        begin = picture(room.locator(".desk-player"))
-        drag(player.locator("#minute"), 0.5)
-        expect(player.locator("#clock")).not_to_have_text("09:00")
-        assert differing(begin, picture(room.locator(".desk-player"))) > 0.005
-        lesson.run("await fleet.stop()")
-    assert left_behind(folder) == []
+    room.get_by_role("tab", name="Rewind").click()
+    room.locator(".desk-rewind").click()
+    player = room.frame_locator(".desk-player")
+    expect(player.locator("#clock")).to_have_text("09:00")
+    begin = picture(room.locator(".desk-player"))
+    drag(player.locator("#minute"), 0.5)
+    expect(player.locator("#clock")).not_to_have_text("09:00")
+    assert differing(begin, picture(room.locator(".desk-player"))) > 0.005
+    lesson.run("await fleet.stop()")
 
 
 @pytest.mark.browser
-def test_the_exported_page_works_from_disk_without_a_network(tmp_path: Path) -> None:
-    if chromium() is None:
-        missing("Chromium", "install the chromium package, or run pytest -m 'not browser'")
+def test_the_exported_page_works_from_disk_without_a_network(
+    window: Callable[[int, int], Page], tmp_path: Path
+) -> None:
     exported = tuesday().export(tmp_path / "out")
-    with browser_page(tmp_path / "profile", 1400, 1000) as page:
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.context.set_offline(True)
-        page.goto((exported.folder / "rewind.html").as_uri())
-        expect(page.locator("#clock")).to_have_text("09:00")
-        first = picture(page.locator("#map"))
-        drag(page.locator("#minute"), 1.0)
-        expect(page.locator("#clock")).to_have_text("10:29")
-        delivered = page.locator("#vans tr td:nth-child(3)").all_inner_texts()
-        assert sum(map(int, delivered)) == 22
-        assert differing(first, picture(page.locator("#map"))) > 0.005
-        page.locator("#play").click()
-        expect(page.locator("#clock")).not_to_have_text("10:29")
-        assert not wrong
-        assert [url for url in asked if not url.startswith("file:")] == []
+    page = window(1400, 1000)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.context.set_offline(True)
+    page.goto((exported.folder / "rewind.html").as_uri())
+    expect(page.locator("#clock")).to_have_text("09:00")
+    first = picture(page.locator("#map"))
+    drag(page.locator("#minute"), 1.0)
+    expect(page.locator("#clock")).to_have_text("10:29")
+    delivered = page.locator("#vans tr td:nth-child(3)").all_inner_texts()
+    assert sum(map(int, delivered)) == 22
+    assert differing(first, picture(page.locator("#map"))) > 0.005
+    page.locator("#play").click()
+    expect(page.locator("#clock")).not_to_have_text("10:29")
+    assert not wrong
+    assert [url for url in asked if not url.startswith("file:")] == []
 
 
 def hurry(notebook: Path) -> None:

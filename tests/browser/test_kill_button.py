@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import Notebook, browser_page, chromium, jupyter_lab, unrun
-from tests.needs import missing
-from tests.notebooks.lessons import FOLDER, left_behind
+from tests.browser.conftest import Opener
 
 LESSON = "02_kill_the_resolver.ipynb"
 ROOT = Path(__file__).parents[2]
@@ -26,46 +24,36 @@ THEMES = list(PICTURES) if os.environ.get("DESK_PICTURES") else ["JupyterLab Lig
 @pytest.mark.browser
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("theme", THEMES)
-def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, tmp_path: Path) -> None:
-    if chromium() is None:
-        missing("Chromium", "install the chromium package, or run pytest -m 'not browser'")
-    folder = tmp_path / "course"
-    folder.mkdir()
-    unrun(FOLDER / LESSON, folder)
-    with (
-        jupyter_lab(folder, theme=theme) as url,
-        browser_page(tmp_path / "profile", 1440, 1450) as page,
-    ):
-        lesson = Notebook(page, url, LESSON)
-        lesson.run("from desk.course import")
-        agents = lesson.run("panel.agents(support)")
-        lesson.run('support.open_ticket("duplicate")')
-        waiting = lesson.start('await support.until(ticket, "asked")')
+def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, open_notebook: Opener) -> None:
+    lesson = open_notebook(LESSON, theme=theme)
+    lesson.run("from desk.course import")
+    agents = lesson.run("panel.agents(support)")
+    lesson.run('support.open_ticket("duplicate")')
+    waiting = lesson.start('await support.until(ticket, "asked")')
 
-        kill = agents.locator(".desk-kill-resolver")
-        assert kill.inner_text() == "Kill"
-        kill.dblclick()  # the second click, in flight, does nothing
-        lesson.finished(waiting)
-        expect(agents.locator(".desk-card", has_text="resolver")).to_contain_text("1 death")
+    kill = agents.locator(".desk-kill-resolver")
+    assert kill.inner_text() == "Kill"
+    kill.dblclick()  # the second click, in flight, does nothing
+    lesson.finished(waiting)
+    expect(agents.locator(".desk-card", has_text="resolver")).to_contain_text("1 death")
 
-        ticket = lesson.run("panel.ticket(support)")
-        ticket.get_by_role("button", name="Approve").click()
-        story = ticket.locator(".desk-log")
-        story.get_by_text("closed", exact=True).first.wait_for()
-        expect(ticket.get_by_role("button", name="Approve")).to_have_count(0)
+    ticket = lesson.run("panel.ticket(support)")
+    ticket.get_by_role("button", name="Approve").click()
+    story = ticket.locator(".desk-log")
+    story.get_by_text("closed", exact=True).first.wait_for()
+    expect(ticket.get_by_role("button", name="Approve")).to_have_count(0)
 
-        table = lesson.run("timeline(support, ticket)\n").inner_text()
-        assert re.search(r"killed\s+resolver \(SIGKILL, by button\)", table)
-        assert "from checkpoint, 2 turn(s) since: order_lookup, its result" in table
-        plot = lesson.run("timeline(support, ticket).plot()")
-        assert plot.locator("img").evaluate("picture => picture.naturalWidth") > 1000
+    table = lesson.run("timeline(support, ticket)\n").inner_text()
+    assert re.search(r"killed\s+resolver \(SIGKILL, by button\)", table)
+    assert "from checkpoint, 2 turn(s) since: order_lookup, its result" in table
+    plot = lesson.run("timeline(support, ticket).plot()")
+    assert plot.locator("img").evaluate("picture => picture.naturalWidth") > 1000
 
-        if os.environ.get("DESK_PICTURES"):
-            lesson.below(ticket)
-            lesson.below(agents)
-            lesson.tidy(640, 250)
-            plot.scroll_into_view_if_needed()
-            PICTURES[theme].parent.mkdir(exist_ok=True)
-            page.screenshot(path=PICTURES[theme])
-        lesson.run("await support.stop()")
-    assert left_behind(folder) == []
+    if os.environ.get("DESK_PICTURES"):
+        lesson.below(ticket)
+        lesson.below(agents)
+        lesson.tidy(640, 250)
+        plot.scroll_into_view_if_needed()
+        PICTURES[theme].parent.mkdir(exist_ok=True)
+        lesson.page.screenshot(path=PICTURES[theme])
+    lesson.run("await support.stop()")
