@@ -37,6 +37,13 @@ def judged(found: Mapping[str, str]) -> Sheet:
     return Sheet(pd.DataFrame(rows, columns=["part", "needed", "here"]).set_index("part"))
 
 
+def held_clicks() -> str:
+    """What to say at the start of a desk when this kernel holds clicks back while a cell waits, else ""."""
+    oldest, cure = NEEDS["ipykernel"]
+    here = _found("ipykernel")
+    return "" if here and Version(here) >= Version(oldest) else f"ipykernel is {here or 'missing'}: {cure}"
+
+
 def _found(part: str) -> str:
     if part == "Python":
         return ".".join(map(str, sys.version_info[:3]))

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from IPython import get_ipython
 
 from desk import control
 from desk.control.folder import unusable
+from desk.course.setup import held_clicks
 from desk.settings import Settings, SettingsError
 
 _OURS = re.compile(r"(?:support|fleet)-(\d+)(?:-\d+)?")
@@ -36,6 +38,8 @@ async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
     are gone are removed. With `name` (needed to `resume`) the folder is the one of that name. A desk that the same
     variable holds is stopped first, as when a cell is run again. Raises DeskError.
     """
+    if get_ipython() is not None and (clicks := held_clicks()):
+        print(clicks)
     cell = sys._getframe(1)
     await _end_earlier(assigned(cell.f_code.co_filename, cell.f_lineno), cell.f_globals)
     if "name" not in settings and not resume:
