@@ -66,7 +66,7 @@ def strictly(notebook: Path) -> subprocess.CompletedProcess[str]:
     command: list[Any] = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"),
         *("--rootdir", notebook.parent, "--nbval", "--nbval-current-env"),
-        *("--nbval-sanitize-with", SANITIZE, "--nbval-cell-timeout", "60", notebook),
+        *("--nbval-sanitize-with", SANITIZE, "--nbval-cell-timeout", "120", notebook),
     ]
     return subprocess.run(
         [str(part) for part in command], cwd=notebook.parent, capture_output=True, text=True

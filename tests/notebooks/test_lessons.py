@@ -25,7 +25,7 @@ def copied(path: Path, tmp_path: Path) -> Path:
 
 
 @NOTEBOOKS
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_alone_and_then_with_its_exercises_done_after_a_restart_half_way(copied: Path) -> None:
     first = strictly(copied)
     assert first.returncode == 0, first.stdout + first.stderr
@@ -41,7 +41,7 @@ async def _half_way(path: Path) -> None:
     """Run the first half of the cells, then let the kernel die as a restart kills it."""
     book = read(path)
     book.cells = book.cells[: len(book.cells) // 2]
-    client = NotebookClient(book, timeout=60, resources={"metadata": {"path": str(path.parent)}})
+    client = NotebookClient(book, timeout=120, resources={"metadata": {"path": str(path.parent)}})
     async with client.async_setup_kernel():
         for index, cell in enumerate(book.cells):
             await client.async_execute_cell(cell, index)
