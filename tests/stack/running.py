@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-START_SECONDS = 60  # patience with a machine that runs thirty other things; how fast it starts, bench/ measures
+START_SECONDS = 60  # patience with a busy machine; how fast it starts, bench/ measures
 
 
 class StackEnded(Exception):
