@@ -25,6 +25,9 @@ def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> N
                 outputs=[new_output("display_data", drawn, metadata=size)],
             ),
             new_code_cell("moving", outputs=[new_output("display_data", {"image/gif": "R0lGODlh\n"})]),
+            new_markdown_cell(
+                "<details>\n<summary>Solution</summary>\n\nBoth.\n\n```python\nboth = 2\n```\n\n</details>"
+            ),
             new_code_cell("panel", outputs=[new_output("execute_result", widget)]),
         ]
     )
@@ -36,6 +39,8 @@ def test_pages_show_outputs_and_load_nothing_from_elsewhere(tmp_path: Path) -> N
     assert "two refunds" in page
     assert "a panel with buttons: Agents: triage &amp; billing. Run the notebook to use it" in page
     assert 'alt="Picture drawn by moving. "' in page and "data:image/gif;base64,R0lGODlh" in page
+    hidden = re.search(r"<details>\s*<summary>Solution</summary>(.*?)</details>", page, re.S)
+    assert hidden and "<p>Both.</p>" in hidden.group(1) and "<pre>" in hidden.group(1)
     picture = re.search(r"<img[^>]+>", page)
     assert picture and "iVBORw0KGgo=" in picture.group() and 'width="640"' in picture.group()
     assert html.unescape(picture.group()).startswith(
