@@ -1,4 +1,4 @@
-"""A workflow's journal and the steps as the log counts them, as tables."""
+"""A workflow's journal, the steps as they were sent, and the steps as the log counts them, as tables."""
 
 import json
 from collections import Counter
@@ -8,6 +8,7 @@ import pandas as pd
 
 from desk.analysis.sheet import Sheet
 from desk.control.fleet import FleetDesk
+from desk.delivery.layout import INBOX
 
 _TOPIC = "agent.workflow_journal"
 _MOST = 1_000
@@ -22,6 +23,22 @@ async def journal(fleet: FleetDesk, incident: str) -> Sheet:
         if entry:
             rows.append((entry["label"], json.loads(bytes(entry["output"]))["text"]))
     return Sheet(pd.DataFrame(rows, columns=["completed step", "its answer"]).set_index("completed step"))
+
+
+async def sent(fleet: FleetDesk, incident: str) -> Sheet:
+    """For each step of an exception: how often a message asked an agent for it, and which agents. Raw from the inbox."""
+    count = Counter[str]()
+    to: dict[str, list[str]] = {}
+    cursor = fleet.laser.topic(INBOX).replay()
+    while messages := await cursor.poll():
+        for record in (cbor2.loads(bytes(message.payload)) for message in messages):
+            asked = json.loads(record["body"]) if record["kind"] == "command" else {}
+            if asked.get("exc", {}).get("id") == incident:
+                count[asked["step"]] += 1
+                if record["target"] not in to.setdefault(asked["step"], []):
+                    to[asked["step"]].append(record["target"])
+    rows = [(step, count[step], ", ".join(agents)) for step, agents in to.items()]
+    return Sheet(pd.DataFrame(rows, columns=["step", "sent", "to"]).set_index("step"))
 
 
 def steps(fleet: FleetDesk, incident: str) -> Sheet:

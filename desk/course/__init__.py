@@ -13,7 +13,7 @@ from desk.analysis.days import checks, plans_beside_solver
 from desk.analysis.evals import evals
 from desk.analysis.exception_story import story
 from desk.analysis.incoming import incoming
-from desk.analysis.journal import journal, steps
+from desk.analysis.journal import journal, sent, steps
 from desk.analysis.kept import kept, offsets
 from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.picture import Picture
@@ -73,6 +73,7 @@ __all__ = [
     "rivals_table",
     "rounds",
     "same_day",
+    "sent",
     "served",
     "set_up",
     "shares",

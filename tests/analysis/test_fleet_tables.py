@@ -6,7 +6,7 @@ from desk.analysis.bill import bill_beside, billed, discrepancies
 from desk.analysis.copies import shares, shares_plot
 from desk.analysis.days import checks, morning
 from desk.analysis.exception_story import story
-from desk.analysis.journal import journal, steps
+from desk.analysis.journal import journal, sent, steps
 from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.rounds import beside, drops, rounds
 from tests.analysis.tuesday import records
@@ -74,6 +74,9 @@ async def test_a_day_that_runs(tmp_path):
         assert sorted(await drops(fleet, "van-2")) == sorted(before)
         assert set(told(fleet, closure).table["told"]) == {1}
         assert list(steps(fleet, closure).table["done"]) == [1, 1, 1]
+        asked = (await sent(fleet, closure)).table  # the redriven message lies in the inbox a second time
+        assert dict(asked["sent"]) == {"assess": 1, "replan": 1, "notify": 2}
+        assert asked.loc["notify", "to"] == "customer"
         assert list((await journal(fleet, closure)).table.index) == ["assess", "replan", "notify"]
         blocked = (await fleet.until("stopped", incident=closure))["stop"]
         assert list((await remembered(fleet, blocked)).table.index) == [closure]
