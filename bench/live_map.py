@@ -22,7 +22,8 @@ _FILE = Path(__file__).with_suffix(".md")
 _NAME = "map.ipynb"
 _BEFORE = (
     "With vans as Markers, each of which answers a move, and a glide of 60 pictures a second, kernel and browser took"
-    " 25.8 % together: most of it was the kernel's busy and idle after each answer, shown by JupyterLab."
+    " 25.8 % together: about a third was the kernel's busy and idle after each answer, which JupyterLab shows, a quarter"
+    " the glide."
 )
 _CELLS = (
     "from desk.course import panel, start",

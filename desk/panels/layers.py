@@ -21,16 +21,19 @@ STOPS = {
 }
 """State of a stop -> colour, how filled, in words. "" is a customer who has not ordered."""
 
-VANS = "vans"
-"""Name of the pane the vans move in: above everything but popups."""
-PANES = {VANS: {"zIndex": 640, "pointerEvents": "none"}}
+WAYS, MARKS, VANS = "ways", "marks", "vans"
+"""Panes above the streets: the ways of vans, the stops, the vans. What changes in one draws nothing else anew."""
+PANES = {
+    WAYS: {"zIndex": 410},
+    MARKS: {"zIndex": 420},
+    VANS: {"zIndex": 640, "pointerEvents": "none"},  # below popups
+}
 
 CSS = """<style>
 .desk-map .leaflet-container { background: var(--jp-layout-color0); font: inherit; border-radius: 6px; }
 .desk-map .leaflet-div-icon { background: none; border: none; }
 .desk-map .leaflet-vans-pane img { width: 96px !important; height: 26px !important; margin: -13px 0 0 -13px;
-  transform-origin: 13px 13px; will-change: transform; transition: transform .25s steps(2), opacity 0s .25s; }
-.desk-map .leaflet-zoom-anim .leaflet-vans-pane img { opacity: 0; transition: none; }
+  transform-origin: 13px 13px; will-change: transform; }
 .desk-depot { width: 16px; height: 16px; background: var(--jp-ui-font-color1); }
 .desk-closed { color: #fff; background: #D55E00; border: 2px solid #fff; border-radius: 4px; width: 22px; height: 22px;
   text-align: center; font: 700 14px/18px var(--jp-ui-font-family); box-sizing: border-box; }
@@ -70,7 +73,7 @@ def tiles() -> leaflet.TileLayer:
 
 def stop(place: Place) -> leaflet.CircleMarker:
     """A customer's stop, nothing having happened there."""
-    mark = leaflet.CircleMarker(location=there((place.lon, place.lat)), radius=6, weight=2)
+    mark = leaflet.CircleMarker(location=there((place.lon, place.lat)), radius=6, weight=2, pane=MARKS)
     paint(mark, "")
     return mark
 
@@ -133,13 +136,21 @@ def depot(place: Place) -> leaflet.Marker:
 def driven(name: str, legs: Iterable[tuple[str, str]]) -> leaflet.Polyline:
     """Legs a van has completed. Sent once, never again."""
     lines = [path(a, b) for a, b in legs]
-    return leaflet.Polyline(locations=lines, color=colour_of_van(name), weight=4, opacity=0.55, fill=False)
+    return leaflet.Polyline(
+        locations=lines, color=colour_of_van(name), weight=4, opacity=0.55, fill=False, pane=WAYS
+    )
 
 
 def ahead(name: str) -> leaflet.Polyline:
     """The rest of a van's round; its `locations` follow the round."""
     return leaflet.Polyline(
-        locations=[], color=colour_of_van(name), weight=3, opacity=0.95, dash_array="2, 7", fill=False
+        locations=[],
+        color=colour_of_van(name),
+        weight=3,
+        opacity=0.95,
+        dash_array="2, 7",
+        fill=False,
+        pane=WAYS,
     )
 
 
@@ -153,7 +164,12 @@ def closed(line: Sequence[Point]) -> leaflet.LayerGroup:
     """A closed piece of road, with a sign where it begins."""
     icon = leaflet.DivIcon(html='<div class="desk-closed">✕</div>', icon_size=[22, 22], icon_anchor=[11, 11])
     way = leaflet.Polyline(
-        locations=[there(point) for point in line], color=VERMILLION, weight=8, opacity=0.7, fill=False
+        locations=[there(point) for point in line],
+        color=VERMILLION,
+        weight=8,
+        opacity=0.7,
+        fill=False,
+        pane=WAYS,
     )
     return leaflet.LayerGroup(layers=[way, mark(line[0], icon)])
 
