@@ -1,4 +1,7 @@
-"""%%agent: write the cell to a module and run that agent from it, as a real process under the supervisor."""
+"""%%agent: write the cell to a module and run that agent from it, as a real process under the supervisor.
+
+On a support desk. A delivery desk's agents come from this project only: its lessons change what happens to them.
+"""
 
 import re
 from collections.abc import Mapping
@@ -40,6 +43,8 @@ def desk_for(names: list[str], namespace: Mapping[str, Any], wanted: str = "") -
     }
     if wanted and wanted not in running:
         raise DeskError(f"{wanted} is no running support desk: {_choice(running)}.")
+    if not running:
+        raise DeskError(f"Agents from cells work on a support desk: {_choice(running)}.")
     if len({id(desk) for desk in running.values()}) != 1 and not wanted:
         raise DeskError(
             f"Say which desk, as in %%agent {' '.join(names)} --desk support: {_choice(running)}."

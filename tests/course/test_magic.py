@@ -60,7 +60,7 @@ async def test_an_agent_from_a_cell_and_back(shell, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("%agent --reset", "none is running"),
+        ("%agent --reset", "^Agents from cells work on a support desk: none is running, await start"),
         ("%%agent resolver --desk tomorrow\npass", "tomorrow is no running support desk"),
     ],
 )
