@@ -11,6 +11,8 @@ import laser_sdk as ls
 from desk.control.errors import DeskError
 
 _PID = re.compile(r"\s*\(pid \d+[^)]*\)| pid \d+")
+SILENT = 5.0
+"""Seconds after which a stack that has not answered a look at the log is said not to answer."""
 _BETWEEN = 0.02  # seconds between two looks at the log: an empty one costs a third of a millisecond
 
 
@@ -60,6 +62,7 @@ class EventLog:
         self._laser, self._topic = laser, topic
         self._cursor = laser.topic(topic).replay()
         self._listeners: list[Callable[[list[Event]], None]] = []
+        self._hearers: list[Callable[[str], None]] = []
         self._changed = asyncio.Event()
         self._trouble = ""
         self._task: asyncio.Task[None] | None = None
@@ -87,6 +90,17 @@ class EventLog:
 
         return remove
 
+    def hear(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call back on the loop with why the log cannot be read, and with "" when it can be again; returns what ends
+        that."""
+        self._hearers.append(callback)
+
+        def remove() -> None:
+            with contextlib.suppress(ValueError):
+                self._hearers.remove(callback)
+
+        return remove
+
     async def wait(
         self, wanted: Callable[[Event], bool], timeout: float, missing: Callable[[], str]
     ) -> Event:
@@ -111,15 +125,26 @@ class EventLog:
 
     async def _follow(self) -> None:
         while True:
+            look = asyncio.ensure_future(self._cursor.poll())
             try:
-                self._take(await self._cursor.poll())
-                self._trouble = ""
+                if not (await asyncio.wait({look}, timeout=SILENT))[0]:
+                    self._tell("the stack does not answer")
+                self._take(await look)
+                self._tell("")
             except (
                 ls.LaserError
             ) as error:  # the stack is away: it comes back, and the offsets are still right
-                self._trouble = str(error)
+                self._tell(str(error))
                 await asyncio.sleep(_BETWEEN * 10)
+            finally:
+                look.cancel()
             await asyncio.sleep(_BETWEEN)
+
+    def _tell(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            for hearer in list(self._hearers):
+                hearer(trouble)
 
     def _take(self, messages: Iterable[ls.Message]) -> None:
         new = [event for message in messages if (event := _event(message))]

@@ -73,6 +73,28 @@ class Running:
         """Call back with new events as they come; returns what ends that."""
         return self.log.listen(callback)
 
+    def hear(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call back with one sentence when the log cannot be read, and with "" when it can be again; returns what ends
+        that."""
+
+        def told(trouble: str) -> None:
+            said = trouble and f"The log cannot be read ({trouble}): what is shown is how things stood."
+            callback(self._end().strip() or said)
+
+        def ended(_state: ProcessState) -> None:
+            if self._running and self._end():
+                callback(self._end().strip())
+
+        removers = [self.log.hear(told)]
+        if self._supervisor:
+            removers.append(self._supervisor.listen(ended))
+
+        def remove() -> None:
+            for each in removers:
+                each()
+
+        return remove
+
     async def kill(self, name: str, by: str = "code") -> int:
         """SIGKILL that process; the supervisor starts another. Returns the pid that was killed."""
         self._known(name)
@@ -178,6 +200,8 @@ class Running:
             if ended:
                 raise DeskError("The supervisor has ended: start the desk again.") from None
             why = "did not answer in time" if isinstance(error, TimeoutError) else f"refused: {error}"
+            if isinstance(error, ls.TransportError):
+                why = f"cannot be reached: {error}"
             raise DeskError(f"The stack {why}; what was asked may still have reached it.") from None
 
     def _slip(self, kinds: Sequence[str]) -> str:
@@ -190,4 +214,5 @@ class Running:
 
     def _end(self) -> str:
         """What explains every silence, or ""."""
-        return " The supervisor has ended: start the desk again." if self.supervisor.ended else ""
+        gone = self._supervisor is None or self._supervisor.ended
+        return " The supervisor has ended: start the desk again." if gone else ""

@@ -54,6 +54,7 @@ class FleetAgentsPanel(AgentsPanel):
         self._story, self._read, self._out = Story(), 0, set[str]()
         super().__init__(desk)
         desk.listen(lambda _events: self._tell())
+        desk.hear(self.problem)
         self._tell()
 
     def show(self, state: ProcessState) -> None:

@@ -19,6 +19,7 @@ class Follow:
         self._due, self._trouble = False, False
         self._task: asyncio.Task[None] | None = None
         desk.listen(lambda _events: self.soon())
+        desk.hear(say)
         self.soon()
 
     def soon(self) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import ipywidgets as widgets
+import laser_sdk as ls
 
 DOUBLE_CLICK = 0.5
 """Seconds within which a second click is part of the first."""
@@ -66,4 +67,6 @@ class Press:
 def sentence(error: BaseException) -> str:
     """An error as one line for a person: its own first line, or its kind when it says nothing."""
     text = str(error).strip().splitlines()
+    if isinstance(error, ls.TransportError):
+        return f"The stack cannot be reached ({text[0] if text else 'no reason given'})."
     return text[0] if text else f"{type(error).__name__} without a message."

@@ -43,6 +43,7 @@ class TicketPanel(Panel):
         Press(open_ticket, self._open, self.slip)
         self._ticket.observe(lambda _change: self._show_story(), "value")
         desk.listen(lambda _events: self.refresh())
+        desk.hear(self.problem)
         self.refresh()
 
     def refresh(self) -> None:

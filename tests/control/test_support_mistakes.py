@@ -83,3 +83,25 @@ async def test_a_stack_that_does_not_answer_is_not_waited_for_without_end(
             await support.open_ticket("question")
     finally:
         await support.stop()
+
+
+async def test_whoever_listens_hears_that_the_log_cannot_be_read_and_that_it_can_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desk.control.events.SILENT", 0.3)
+    support = await start("support", data=tmp_path)
+    try:
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        remove = support.hear(heard.put_nowait)
+        os.kill(support.processes["stack"].pid, signal.SIGSTOP)
+        assert (await asyncio.wait_for(heard.get(), 30)).startswith(
+            "The log cannot be read (the stack does not answer)"
+        )
+        os.kill(support.processes["stack"].pid, signal.SIGCONT)
+        assert await asyncio.wait_for(heard.get(), 30) == ""
+        os.kill(support.supervisor.pid, signal.SIGKILL)
+        while await asyncio.wait_for(heard.get(), 30) != "The supervisor has ended: start the desk again.":
+            pass
+        remove()
+    finally:
+        await support.stop()

@@ -35,6 +35,7 @@ class PaperFleet:
         self.prompts: list[Prompt] = []
         self.letters: dict[str, dict[str, Any]] = {}
         self.stopped = False
+        self.hearers: list[Callable[[str], None]] = []
         self._listeners: list[Callable[[list[Any]], None]] = []
 
     @property
@@ -48,6 +49,9 @@ class PaperFleet:
 
     def listen(self, callback: Callable[[list[Any]], None]) -> None:
         self._listeners.append(callback)
+
+    def hear(self, callback: Callable[[str], None]) -> None:
+        self.hearers.append(callback)
 
     def happen(self, *events: dict[str, Any]) -> None:
         """Write events and tell whoever listens."""

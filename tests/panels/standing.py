@@ -34,6 +34,7 @@ class StandIn:
         self.supervisor = Supervisor()
         self.done: list[tuple[Any, ...]] = []
         self.trouble: Exception | None = None
+        self.hearers: list[Callable[[str], None]] = []
         self._rows: list[Event] = []
         self._listeners: list[Callable[[list[Event]], None]] = []
 
@@ -50,6 +51,10 @@ class StandIn:
     def listen(self, callback: Callable[[list[Event]], None]) -> Callable[[], None]:
         self._listeners.append(callback)
         return lambda: self._listeners.remove(callback)
+
+    def hear(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        self.hearers.append(callback)
+        return lambda: self.hearers.remove(callback)
 
     def write(self, *events: dict[str, Any]) -> None:
         """Let events come in, as from the log."""

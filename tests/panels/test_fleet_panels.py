@@ -155,3 +155,16 @@ def test_a_steps_words_name_the_step_once():
     assert words({"step": "notify", "text": "3 customers told"}) == "notify: 3 customers told"
     assert words({"step": "notify", "text": "notify of tue-1"}) == "notify of tue-1"
     assert words({"text": "bill opened"}) == "bill opened" and words({}) == ""
+
+
+async def test_a_log_that_cannot_be_read_is_said_in_every_panel_that_follows_it():
+    fleet = PaperFleet()
+    panels = [
+        kind(fleet) for kind in (ExceptionsPanel, ApprovalsPanel, ParkedPanel, IncidentsPanel, EventsPanel)
+    ]
+    for hearer in fleet.hearers:
+        hearer("The log cannot be read (Disconnected): what is shown is how things stood.")
+    assert all("The log cannot be read" in panel._problem.value for panel in panels)
+    for hearer in fleet.hearers:
+        hearer("")
+    assert all(panel._problem.layout.display == "none" for panel in panels)
