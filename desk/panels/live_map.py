@@ -70,7 +70,7 @@ class MapPanel(Panel):
             mark.on_click(lambda stop=stop, **_: self._tell(stop))
         self._group = {name: leaflet.LayerGroup() for name in ("trails", "closed", "ahead", "vans")}
         return leaflet.Map(
-            center=((south + north) / 2 + 0.003, (west + east) / 2),
+            center=((south + north) / 2 + 0.001, (west + east) / 2),
             zoom=_ZOOM,
             zoom_snap=0.25,
             scroll_wheel_zoom=True,
@@ -182,9 +182,10 @@ class MapPanel(Panel):
                 when = arrivals(round_, self._tracks.minute, self._metres)[stop]
                 lines.append(f"{name}, {window_text(when)}")
         self._popup_text.value = "<br>".join(lines)
+        self._popup.location = self._stops[stop].location  # from the start: the map moves to where it opens
         if self._popup not in self.map.layers:
             self.map.add(self._popup)
-        self._popup.open_popup(self._stops[stop].location)
+        self._popup.open_popup(self._popup.location)
 
     def _show_tiles(self, wanted: bool) -> None:
         if wanted and self._tiles is None:

@@ -72,6 +72,11 @@ def test_five_incidents_and_three_clicks(theme: str, open_notebook: Opener) -> N
     approve.click()
     expect(room).to_contain_text("Nothing to decide.", timeout=PATIENCE)
 
+    room.locator(".leaflet-marks-pane path").first.click()
+    expect(room.locator(".leaflet-popup-content")).to_be_visible()
+    assert within(room.locator(".leaflet-popup-content"), city)
+    assert within(room.locator(".desk-depot"), city)  # the map has not gone elsewhere
+
     room.get_by_role("tab", name="Rewind").click()
     room.locator(".desk-rewind").click()
     player = room.frame_locator(".desk-player")
@@ -120,6 +125,16 @@ def hurry(notebook: Path) -> None:
 def agent(room: Locator, name: str) -> Locator:
     """The card of an agent."""
     return room.locator(".desk-card", has=room.page.locator(f".desk-kill-{name}"))
+
+
+def within(part: Locator, whole: Locator) -> bool:
+    """Whether all of a part is inside of the whole."""
+    inner, outer = part.bounding_box(), whole.bounding_box()
+    assert inner and outer
+    return all(
+        outer[at] <= inner[at] and inner[at] + inner[size] <= outer[at] + outer[size]
+        for at, size in (("x", "width"), ("y", "height"))
+    )
 
 
 def drag(slider: Locator, share: float) -> None:
