@@ -1,20 +1,21 @@
 """Copying pages from the WAL into the file, on a thread of its own so that commits need not wait for the disk.
 
-Copying makes the disk write, and whoever appends meanwhile waits for it: the thread copies once the writer pauses,
-or when there is much to copy. A WAL can start over only when every page of it has been copied, and under a steady
-load there is always a rest the thread has not seen. So once the WAL is large the writer itself copies what came in
-meanwhile, which is little. Nothing of this touches what is in the database, only where it lies.
+Copying makes the disk write, and whoever appends meanwhile waits for it. So the thread copies once the writer
+pauses; then it copies everything, and the WAL starts over in the place it has on the disk, which costs half of what
+growing does. Under a steady load it copies when the WAL is large, and there is always a rest it has not seen: the
+writer itself copies that, which is little, to let the WAL start over. Nothing of this touches what is in the
+database, only where it lies.
 """
 
 import threading
+import time
 from pathlib import Path
 
 import apsw
 
 PAGES = 2_000  # WAL pages (16 MB) to copy, from which on the thread looks for a pause of the writer
-QUIET = 0.05  # seconds without a commit that are one
-MUCH = 5_000  # WAL pages (40 MB) to copy, for which it does not wait
-LARGE = 8_000  # WAL pages (64 MB) after which the writer helps to let it start over ...
+QUIET = 0.005  # seconds without a commit that are one
+LARGE = 8_000  # WAL pages (64 MB) after which the thread waits no longer and the writer helps it ...
 REST = 200  # ... as soon as no more than so many are left to copy, ...
 LIMIT = 16_000  # ... or the WAL has grown to 128 MB because the thread cannot keep up
 
@@ -29,6 +30,7 @@ class Checkpointer:
         self._running = False
         self._closing = threading.Event()
         self._last = 0  # pages in the WAL at the last commit
+        self._at = 0.0  # when that was
         self._copied = 0  # of these, copied home
         self._retry = 0  # a reader held the WAL: not again before it has so many pages
         self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
@@ -44,7 +46,7 @@ class Checkpointer:
     def _committed(self, writer: apsw.Connection, _name: str, pages: int) -> int:
         if pages < self._last:  # the WAL has started over
             self._copied = self._retry = 0
-        self._last = pages
+        self._last, self._at = pages, time.monotonic()
         if self._running or pages < self._retry:
             return apsw.SQLITE_OK
         rest = pages - self._copied
@@ -70,10 +72,9 @@ class Checkpointer:
         db.close()
 
     def _await_pause(self) -> None:
-        before = -1
-        while self._last != before and self._last < LARGE and self._last - self._copied < MUCH:
-            before = self._last
-            if self._closing.wait(QUIET):
+        """Until the writer has been quiet for a while, or there is no more time to wait."""
+        while self._last < LARGE and (left := self._at + QUIET - time.monotonic()) > 0:
+            if self._closing.wait(left):
                 break
 
 

@@ -22,7 +22,7 @@ PRAGMA page_size = 8192;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA wal_autocheckpoint = 0;
-PRAGMA journal_size_limit = 67108864;
+PRAGMA journal_size_limit = 134217728;
 PRAGMA cache_size = -16000;
 PRAGMA temp_store = MEMORY;
 """

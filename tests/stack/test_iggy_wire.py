@@ -54,6 +54,23 @@ def test_a_damaged_batch_is_refused_or_still_one(pairs, data):
     assert len(list(iggy.decode_records(decoded.frames, decoded.count, 0, 0))) == decoded.count
 
 
+@given(st.integers(1, 40), st.integers(0, 9), st.booleans(), st.data())
+def test_frames_of_one_size_are_checked_like_any(count, size, headed, data):
+    headers = {"n": ("u8", b"1")} if headed else {}
+    raw = bytearray(batch([(bytes(size), headers)] * count))
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(256, len(raw) - 1))
+        raw[at] ^= data.draw(st.integers(1, 255))
+    body = bytes(raw)
+    try:
+        walked = iggy._walked(body, iggy.BATCH_HEADER, count)
+    except MalformedBatch:
+        with pytest.raises(MalformedBatch):
+            iggy.decode_batch(body)
+        return
+    assert iggy.decode_batch(body) == iggy.Batch(count, 77, body[iggy.BATCH_HEADER :], walked > 0)
+
+
 @given(records, st.data())
 def test_a_cut_batch_is_refused(pairs, data):
     raw = batch(pairs)

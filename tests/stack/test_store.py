@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -150,15 +151,26 @@ def test_the_wal_starts_over_after_a_reader_held_it(store):
     reader.close()
 
 
-def test_copying_waits_for_a_pause_unless_there_is_much(store, monkeypatch):
+def test_copying_waits_for_a_pause_and_closing_for_nothing(store, monkeypatch):
     monkeypatch.setattr("desk.stack.checkpoint.QUIET", 60)
     write_until(store, lambda: store._checkpointer._running)
     assert not store._checkpointer._copied
-    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 0.01)
-    store.close()  # does not sit out the pause
+    store.close()
 
 
-def test_copying_much_waits_for_nothing(store, monkeypatch):
-    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 60)
-    monkeypatch.setattr("desk.stack.checkpoint.MUCH", 100)
+def test_a_large_wal_is_copied_without_a_pause(store, monkeypatch):
+    monkeypatch.setattr("desk.stack.checkpoint.QUIET", 0.1)
+    monkeypatch.setattr("desk.stack.checkpoint.LARGE", 3_000)
     write_until(store, lambda: store._checkpointer._copied)
+
+
+def test_the_wal_starts_over_after_a_pause(store):
+    """In the place it has: growing costs the writer twice as much."""
+    write_until(store, lambda: store._checkpointer._running)
+    before, size = starts(store), store.path.with_name(FILE + "-wal").stat().st_size
+    deadline = time.monotonic() + 20
+    while store._checkpointer._running and time.monotonic() < deadline:
+        time.sleep(0.01)
+    store.db.execute("INSERT INTO notes VALUES ('after')")
+    assert starts(store) == before + 1
+    assert store.path.with_name(FILE + "-wal").stat().st_size == size

@@ -66,8 +66,36 @@ def decode_batch(body: bytes, at: int = 0) -> Batch:
     _, _, _, origin, length, _, count = _BATCH.unpack_from(body, at)
     if length != len(body) - at or not 0 < count <= length // FRAME_HEADER:
         raise MalformedBatch("length or count does not fit")
-    start = position = at + BATCH_HEADER
-    all_headers, unpack = 0, _LENGTHS.unpack_from
+    start = at + BATCH_HEADER
+    headers = _alike(body, start, count)
+    if headers is None:
+        headers = _walked(body, start, count)
+    return Batch(count, origin, body[start:], headers > 0)
+
+
+def _alike(body: bytes, start: int, count: int) -> int | None:
+    """The length of each frame's headers when all frames are of one size, as they often are; None when not.
+
+    Byte by byte of all frames at a time: a tenth of what walking costs.
+    """
+    size, rest = divmod(len(body) - start, count)
+    if rest or size < FRAME_HEADER:
+        return None
+    _, headers, payload = _LENGTHS.unpack_from(body, start)
+    if FRAME_HEADER + headers + payload != size:
+        return None
+    offsets = struct.pack(f"<{count}I", *range(count))
+    lengths = body[start + 32 : start + 40]
+    if all(body[start + 24 + k :: size] == offsets[k::4] for k in range(4)) and all(
+        body[start + 32 + k :: size] == lengths[k : k + 1] * count for k in range(8)
+    ):
+        return headers
+    return None
+
+
+def _walked(body: bytes, start: int, count: int) -> int:
+    """The length of all frames' headers, frame after frame up to the end of the body."""
+    position, all_headers, unpack = start, 0, _LENGTHS.unpack_from
     try:
         for index in range(count):
             delta, headers, payload = unpack(body, position)
@@ -79,7 +107,7 @@ def decode_batch(body: bytes, at: int = 0) -> Batch:
         raise MalformedBatch("cut inside a frame") from error
     if position != len(body):
         raise MalformedBatch("cut inside a frame, or bytes after the last one")
-    return Batch(count, origin, body[start:], all_headers > 0)
+    return all_headers
 
 
 def frame_ends(frames: bytes, count: int) -> list[int]:
