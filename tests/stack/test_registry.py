@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 
 import fastavro
 import pytest
@@ -233,6 +235,13 @@ async def test_a_record_that_violates_its_schema_is_not_projected(views):
     (capsule,) = views.ops("dlq")
     assert (capsule["offset"], capsule["index"], capsule["projection"]) == (1, INDEX, PROJECTION)
     assert capsule["reason"] == "the record: 'host' is a required property"
+
+
+def test_the_first_schema_costs_no_grammar():
+    """Building one for formats nobody checks would hold everybody up for a second."""
+    code = "from desk.stack.managed.schemas import JsonSchema; JsonSchema('{}'); import sys; print('lark' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 async def test_avro_bodies_are_read_by_their_writer_schema(views):

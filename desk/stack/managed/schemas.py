@@ -5,10 +5,13 @@ decode bodies by their writer schema. Each library is imported when the first sc
 """
 
 import base64
+import importlib
 import io
 import json
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
+from types import ModuleType
 from typing import Any, Protocol
 
 MAX_SCHEMA_BYTES = 1 << 20
@@ -59,8 +62,7 @@ class JsonSchema:
     kind = "json_schema"
 
     def __init__(self, text: str) -> None:
-        import jsonschema
-
+        jsonschema = _jsonschema()
         try:
             schema = json.loads(text)
             validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
@@ -204,3 +206,18 @@ def _text(source: Mapping[str, Any]) -> str:
 
 def _line(error: Exception) -> str:
     return str(getattr(error, "message", error)).split("\n", 1)[0][:200]
+
+
+def _jsonschema() -> ModuleType:
+    """The library, without a grammar of international addresses that takes it a second to build.
+
+    Everybody would wait for it, and only checks of formats use it, which are none of ours.
+    """
+    grammar = "rfc3987_syntax"
+    if "jsonschema" in sys.modules or grammar in sys.modules:
+        return importlib.import_module("jsonschema")
+    sys.modules[grammar] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("jsonschema")
+    finally:
+        del sys.modules[grammar]
