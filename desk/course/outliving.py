@@ -26,7 +26,10 @@ def freeze(desk: SupportDesk, agent: str) -> str:
     """Stop that process (SIGSTOP): it exists and does nothing until it is killed. Raises DeskError."""
     if agent not in desk.processes:
         raise DeskError(f"There is no process named {agent!r}: there is {', '.join(desk.processes)}.")
-    os.kill(desk.processes[agent].pid, signal.SIGSTOP)
+    pid = desk.processes[agent].pid
+    if not pid:  # between two lives; 0 would stop the notebook itself
+        raise DeskError(f"{agent} has no process at this moment: it is {desk.processes[agent].state}.")
+    os.kill(pid, signal.SIGSTOP)
     return f"{agent} stands still (SIGSTOP)"
 
 
@@ -47,7 +50,7 @@ async def outlived(desk: SupportDesk, agent: str, at: str, **switches: str) -> T
         await desk.approve(ticket)
         await desk.until(ticket, at)
         first = desk.processes[agent].pid
-        os.kill(first, signal.SIGSTOP)
+        freeze(desk, agent)
         relay.sever()
         events = Events(desk.laser, EVENTS, agent)
         await events.emit("stopped", pid=first, ticket=ticket, text="stopped (SIGSTOP), taken for dead")

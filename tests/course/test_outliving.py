@@ -1,9 +1,11 @@
 """An agent that was only stopped goes on after another has done its work: keys make that harmless, nothing else does."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from desk.control import start
-from desk.course.outliving import outlived
+from desk.control import DeskError, start
+from desk.course.outliving import freeze, outlived
 
 
 @pytest.mark.parametrize(("bank", "paid"), [("keyed", 1), ("forgetful", 2)])
@@ -22,3 +24,9 @@ async def test_the_old_process_is_still_alive(tmp_path, bank, paid):
         assert support.counts(after).bank_asked == 1
     finally:
         await support.stop()
+
+
+def test_between_two_lives_nothing_is_stopped():
+    down = SimpleNamespace(processes={"billing": SimpleNamespace(pid=0, state="down")})
+    with pytest.raises(DeskError, match="billing has no process at this moment: it is down"):
+        freeze(down, "billing")
