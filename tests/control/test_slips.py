@@ -94,7 +94,7 @@ FLEET: tuple[Slip, ...] = (
 )  # fmt: skip
 
 START: tuple[Slip, ...] = (
-    (lambda data: start("suport"), "There is no desk 'suport': choose support or fleet."),
+    (lambda data: start("helpdesk"), "There is no desk 'helpdesk': choose support or fleet."),
     (lambda data: start(["support"]), "There is no desk ['support']"),
     (lambda data: start("support", data=data, bank=5), "no bank named 5: choose from forgetful, keyed."),
     (lambda data: start("support", data=data, name=5), "a plain name such as demo, not 5."),
