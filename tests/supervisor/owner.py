@@ -23,5 +23,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever is started in the background ignores it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # whoever is started in the background ignores it
     asyncio.run(main())
