@@ -10,7 +10,7 @@ from typing import Any
 from desk.analysis.frames import Frame
 from desk.analysis.palette import OF_AGENT, colour_of_van, ink_on
 from desk.analysis.streets import places, roads, streets
-from desk.analysis.whereabouts import bounds, side_by_side, trail
+from desk.analysis.whereabouts import bounds, side_by_side, spots, trail
 from desk.delivery.roads import DEPOT, Point
 
 _TEMPLATE = Path(__file__).with_name("rewind.html")
@@ -67,7 +67,7 @@ def _frame(
     frames: Sequence[Frame], number: int, legs: dict[str, list[tuple[str, str, int]]]
 ) -> dict[str, Any]:
     frame = frames[number]
-    vans, aside = {}, side_by_side(frame.vans)
+    vans, aside = {}, side_by_side(spots(frame))
     for van, spot in frame.vans.items():
         done = [minute for _, _, minute in legs[van] if minute <= number]
         since = frames[done[-1] : number + 1] if done else frames[: number + 1]  # only the leg it is on now

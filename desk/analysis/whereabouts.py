@@ -122,21 +122,26 @@ def mark_stops(axes: Axes, frame: Frame, state: str) -> None:
     )  # fmt: skip
 
 
-def side_by_side(vans: Mapping[str, Spot]) -> dict[str, tuple[int, int]]:
+def side_by_side(vans: Mapping[str, Point]) -> dict[str, tuple[int, int]]:
     """How many discs to the right of its place, and below it, each van is drawn: (0, 0) for the first one there."""
     found: dict[str, tuple[int, int]] = {}
     there: Counter[Point] = Counter()
-    for van, spot in vans.items():
-        down, right = divmod(there[spot.lon, spot.lat], _ABREAST)
+    for van, point in vans.items():
+        down, right = divmod(there[point], _ABREAST)
         found[van] = right, down
-        there[spot.lon, spot.lat] += 1
+        there[point] += 1
     return found
 
 
 def mark_vans(axes: Axes, frame: Frame) -> None:
     """Every van; those at one place beside each other."""
-    for van, (right, down) in side_by_side(frame.vans).items():
+    for van, (right, down) in side_by_side(spots(frame)).items():
         _mark_van(axes, van, frame.vans[van], (right * _DISC, -down * _DISC))
+
+
+def spots(frame: Frame) -> dict[str, Point]:
+    """Where each van was."""
+    return {van: (spot.lon, spot.lat) for van, spot in frame.vans.items()}
 
 
 def _mark_van(axes: Axes, van: str, spot: Spot, aside: tuple[float, float]) -> None:

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 import laser_sdk as ls
 
 from desk.analysis.streets import places, roads
-from desk.analysis.whereabouts import bounds, piece
+from desk.analysis.whereabouts import bounds, piece, side_by_side
 from desk.analysis.wording import counted
 from desk.control import DeskError
 from desk.delivery.clock import time_of_day, window_text
@@ -125,20 +125,27 @@ class MapPanel(Panel):
     def _show_changes(self, reports: list[dict[str, Any]]) -> dict[str, Point]:
         """Show what these reports change. Returns the vans that moved, and whereto."""
         changes = self._tracks.take(reports)
-        vans = len([v for v in self._tracks.doing.values() if v != "parked"])
+        vans = len([v for v in self._tracks.doing.values() if v not in ("parked", "idle")])
         self._clock.say(f"<b>{time_of_day(self._tracks.minute)}</b> {counted(vans, 'van')} on the road")
         for name, legs in changes.legs.items():
             self._group["trails"].add(layers.driven(name, legs))
-        for name, doing in changes.doing.items():
-            picture = layers.van(name, doing)
-            if name in self._vans:
-                self._vans[name].url = picture
-            else:
-                self._vans[name] = layers.moving(self._tracks.where[name], picture)
-                self._group["vans"].add(self._vans[name])
+        if changes.doing:
+            self._show_doing()
         for closure in changes.closures:
             self._close_road(closure)
         return changes.moved
+
+    def _show_doing(self) -> None:
+        """Draw every van as what it does; those that wait at one place stand side by side."""
+        where, all_ = self._tracks.where, sorted(self._tracks.doing.items())
+        aside = side_by_side({name: where[name] for name, doing in all_ if doing == "idle"})
+        for name, doing in all_:
+            picture = layers.van(name, doing, aside.get(name, (0, 0)))
+            if name in self._vans:
+                self._vans[name].url = picture
+            else:
+                self._vans[name] = layers.moving(where[name], picture)
+                self._group["vans"].add(self._vans[name])
 
     def _show_stops(self, states: dict[str, Mapping[str, Any]]) -> None:
         for stop, value in states.items():

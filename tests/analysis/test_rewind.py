@@ -8,7 +8,7 @@ import pytest
 from desk.analysis.frames import Fold, table
 from desk.analysis.recovery import recoveries
 from desk.analysis.spans import recovering, spans
-from desk.analysis.whereabouts import piece, side_by_side, trail
+from desk.analysis.whereabouts import piece, side_by_side, spots, trail
 from tests.analysis.tuesday import records, tuesday
 
 
@@ -111,7 +111,7 @@ def test_a_minute_that_is_no_frame():
 def test_vans_at_one_place_stand_side_by_side():
     fold = Fold()
     fold.positions(at(f"van-{n}", 0.0, lon=144.9 if n < 7 else 145.0) for n in range(1, 8))
-    aside = side_by_side(fold.frames()[0].vans)
+    aside = side_by_side(spots(fold.frames()[0]))
     assert len(set(aside.values())) == 6
     assert aside["van-1"] == aside["van-7"] == (0, 0)
     assert aside["van-5"] == (0, 1)

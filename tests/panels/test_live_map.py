@@ -79,6 +79,16 @@ async def test_a_picture_changes_with_what_a_van_does_not_with_where_it_is(shown
     assert "stopped" in panel._vans["van-1"].url
 
 
+async def test_vans_that_wait_at_one_place_stand_side_by_side(shown):
+    fleet, panel = shown
+    home = {"lon": 144.9, "lat": -37.8, "status": "idle"}
+    fleet.positions += [{**row, **home, "minute": 99.0} for row in fleet.positions[:3]]
+    await panel.update()
+    pictures = [picture.url for _, picture in sorted(panel._vans.items())]
+    assert [f"translate%28{28 * n}%200%29" in picture for n, picture in enumerate(pictures)] == [True] * 3
+    assert "0 vans on the road" in panel._clock.value
+
+
 async def test_each_leg_of_a_trail_is_sent_once(shown):
     fleet, panel = shown
     fleet.drive(20.0)
