@@ -116,7 +116,7 @@ globals().update(
         for work in (
             answer_to, beside, bill_beside, capsules, checks, close_roads, counts, discrepancies, drops, evals, exam,
             freeze, incoming, journal, kept, latency_plot, most_hit, offsets, outlived, plans_beside_solver,
-            recovery_plot, refused, remembered, rewind, rounds, same_day, served, shares, shares_plot, spent,
+            recovery_plot, refused, remembered, rewind, rounds, same_day, sent, served, shares, shares_plot, spent,
             squeeze_in, steps, timeline, told, told_otherwise, turns, versions,
         )
     }
