@@ -23,7 +23,7 @@ from desk.control import DeskError
 
 HERE = Path(__file__).parents[1]
 SYSTEMS = (LaserDesk, *RIVALS)
-REPETITIONS, CHAOS_RUNS = 10, 3
+REPETITIONS, CHAOS_RUNS = 10, 10
 
 
 async def measured(repetitions: int, chaos_runs: int, seed: int) -> dict[str, results.System]:

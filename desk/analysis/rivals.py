@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -69,7 +70,7 @@ def rivals_plot() -> Picture:
             hold.plot(whole, row + 0.22, "s", mfc="none", color=BLUE, ms=6)
             _words(hold, whole, row + 0.22, "hold kept whole", BLUE)
         after = [one["after"] for one in system["chaos"] if one["after"] is not None]
-        chaos.plot(after, [row + (run - 1) * 0.2 for run in range(len(after))], "s", color=BLUE, ms=6)
+        chaos.plot(after, np.linspace(row - 0.3, row + 0.3, len(after)), "s", color=BLUE, ms=4)
     _name_marks(hold, list(systems).index(_PLAIN), systems[_PLAIN]["a"])
     _limit(hold, about["hold"] - about["into hold"], "hold over")
     _limit(chaos, (about["tickets"] - 1) * about["every"] + about["hold"], "last hold over")

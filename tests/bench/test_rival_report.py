@@ -38,6 +38,13 @@ def test_aims_are_judged_against_the_numbers_and_name_the_best_rival() -> None:
     assert said[2].endswith("holds.") and said[3].endswith("holds.")
 
 
+def test_a_chaos_run_sooner_than_whole_holds_allow_is_said_to_be_cut_short() -> None:
+    early = replace(systems()[OURS], chaos=system(0.04, 4.3, 1).chaos + systems()[OURS].chaos)
+    said = report.aims({**systems(), OURS: early})[1]
+    assert said.endswith("; 1 of its 2 runs took less than 4.8 s, because kills cut holds short.")
+    assert "cut" not in report.aims(systems())[1]
+
+
 def test_a_ticket_that_stayed_open_is_lost_and_the_run_never_over() -> None:
     measured = {**systems(), OURS: system(0.06, None, 150)}
     said = report.aims(measured)
