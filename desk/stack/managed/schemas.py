@@ -14,7 +14,10 @@ from decimal import Decimal
 from types import ModuleType
 from typing import Any, Protocol
 
+from desk.stack.managed import avro_bounds
+
 MAX_SCHEMA_BYTES = 1 << 20
+MAX_FIELDS = 1 << 16  # of the messages in one Protobuf body, present or not: about 0.3 s
 
 
 class SchemaError(ValueError):
@@ -102,11 +105,15 @@ class Avro:
             self._schema = fastavro.parse_schema(json.loads(text))
         except Exception as error:
             raise SchemaError(f"the Avro schema is not valid: {_line(error)}") from None
+        self._names = avro_bounds.names_in(self._schema)
 
     def decode(self, body: bytes) -> Any:
         source = io.BytesIO(body)
         try:
+            avro_bounds.Walk(self._names, body).over(self._schema)
             value = self._read(source, self._schema, None)
+        except avro_bounds.OutOfBounds as error:
+            raise Undecodable(str(error)) from None
         except Exception:
             raise Undecodable("the body does not decode under its Avro schema") from None
         if source.tell() != len(body):
@@ -136,7 +143,9 @@ class Protobuf:
 
     def decode(self, body: bytes) -> Any:
         try:
-            return _message(self._type.FromString(body))
+            return _Fields().of(self._type.FromString(body))
+        except Undecodable:
+            raise
         except Exception:
             raise Undecodable("the body does not decode under its Protobuf schema") from None
 
@@ -144,30 +153,39 @@ class Protobuf:
         """A decoded value says nothing about a Protobuf schema."""
 
 
-def _message(message: Any) -> dict[str, Any]:
-    """A message by its fields' own names; fields that are not present are left out, enums are their names."""
-    out = {}
-    for field in message.DESCRIPTOR.fields:
-        if field.has_presence and not message.HasField(field.name):
-            continue
-        value = getattr(message, field.name)
-        if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            inner = field.message_type.fields_by_name["value"]
-            out[field.name] = {str(key): _field(inner, value[key]) for key in value}
-        elif field.is_repeated:
-            out[field.name] = [_field(field, item) for item in value]
-        else:
-            out[field.name] = _field(field, value)
-    return out
+class _Fields:
+    """The fields of one decoded body, counted: an empty message is two bytes, and may have thousands of them."""
 
+    def __init__(self) -> None:
+        self._left = MAX_FIELDS
 
-def _field(field: Any, value: Any) -> Any:
-    if field.message_type is not None:
-        return _message(value)
-    if field.enum_type is not None:
-        known = field.enum_type.values_by_number.get(value)
-        return known.name if known else value
-    return plain(value)
+    def of(self, message: Any) -> dict[str, Any]:
+        """By their own names; fields that are not present are left out, enums are their names."""
+        fields = message.DESCRIPTOR.fields
+        self._left -= len(fields)
+        if self._left < 0:
+            raise Undecodable(f"the body's messages have more than {MAX_FIELDS} fields")
+        out = {}
+        for field in fields:
+            if field.has_presence and not message.HasField(field.name):
+                continue
+            value = getattr(message, field.name)
+            if field.message_type is not None and field.message_type.GetOptions().map_entry:
+                inner = field.message_type.fields_by_name["value"]
+                out[field.name] = {str(key): self._plain(inner, value[key]) for key in value}
+            elif field.is_repeated:
+                out[field.name] = [self._plain(field, item) for item in value]
+            else:
+                out[field.name] = self._plain(field, value)
+        return out
+
+    def _plain(self, field: Any, value: Any) -> Any:
+        if field.message_type is not None:
+            return self.of(value)
+        if field.enum_type is not None:
+            known = field.enum_type.values_by_number.get(value)
+            return known.name if known else value
+        return plain(value)
 
 
 def plain(value: Any) -> Any:

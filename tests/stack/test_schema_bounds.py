@@ -1,0 +1,158 @@
+"""Hostile schemas and bodies: every one ends soon, as one sentence and a dead letter, and nobody else waits."""
+
+import io
+import json
+
+import fastavro
+import pytest
+
+from desk.stack.managed.avro_bounds import MAX_LEVELS, MAX_VALUES
+from desk.stack.managed.schemas import Undecodable, compiled
+from tests.stack.banding import Bench
+from tests.stack.test_registry import register, sid
+from tests.stack.viewing import Views
+
+CHAIN = {"type": "record", "name": "r", "fields": [{"name": "x", "type": ["null", "r"]}]}
+
+
+@pytest.fixture
+def views(tmp_path):
+    bench = Bench(tmp_path)
+    views = Views(bench)
+    yield views
+    views.assert_rebuilds()
+    bench.close()
+
+
+def avro(schema):
+    return compiled({"kind": "avro", "schema": json.dumps(schema)})
+
+
+def number(value: int) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, "long", value)
+    return out.getvalue()
+
+
+def test_an_avro_value_as_deep_as_allowed_decodes():
+    depth = MAX_LEVELS // 3 - 1  # a union, the name, the record
+    assert str(avro(CHAIN).decode(b"\x02" * depth + b"\x00")).count("x") == depth + 1
+
+
+@pytest.mark.parametrize("levels", [MAX_LEVELS, 3_000, 100_000])
+def test_an_avro_value_that_is_too_deep_is_refused(levels):
+    with pytest.raises(Undecodable, match="nested deeper than 100 levels"):
+        avro(CHAIN).decode(b"\x02" * levels + b"\x00")
+
+
+def wide(levels: int) -> dict:
+    """A record of two records of two records ...: 2^levels values in no bytes at all."""
+    schema: dict = {"type": "record", "name": "r0", "fields": []}
+    for level in range(1, levels):
+        fields = [{"name": "a", "type": schema}, {"name": "b", "type": f"r{level - 1}"}]
+        schema = {"type": "record", "name": f"r{level}", "fields": fields}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "body"),
+    [
+        ({"type": "array", "items": "null"}, number(10**12) + b"\x00"),
+        ({"type": "array", "items": "null"}, number(-(10**12)) + number(0) + b"\x00"),
+        ({"type": "array", "items": {"type": "fixed", "name": "f", "size": 0}}, number(2**62)),
+        ({"type": "array", "items": {"type": "record", "name": "r", "fields": []}}, number(10**9)),
+        (wide(40), b""),
+    ],
+)
+def test_an_avro_body_of_too_many_values_is_refused(schema, body):
+    with pytest.raises(Undecodable, match=f"more than {MAX_VALUES} values"):
+        avro(schema).decode(body)
+
+
+@pytest.mark.parametrize(
+    ("schema", "body"),
+    [
+        ("string", number(2**40)),
+        ("bytes", number(-1)),
+        ({"type": "map", "values": "null"}, number(2) + number(1) + b"a" + number(2**50)),
+        ("long", b"\xff" * 11),
+        ("long", b"\xff" * 9 + b"\x7f"),
+        (["null", "int"], number(2)),
+        (["null", "int"], number(-1) + b"\x00"),
+        ({"type": "enum", "name": "e", "symbols": ["A"]}, number(-1)),
+        ({"type": "fixed", "name": "f", "size": 3}, b"ab"),
+        ({"type": "fixed", "name": "f", "size": -3}, b"abc"),
+    ],
+)
+def test_an_avro_body_the_schema_does_not_explain_is_refused(schema, body):
+    with pytest.raises(Undecodable, match="does not decode"):
+        avro(schema).decode(body)
+
+
+def test_an_avro_decimal_is_bounded():
+    schema = avro({"type": "bytes", "logicalType": "decimal", "precision": 999_999, "scale": 1})
+    assert schema.decode(number(1) + b"\x0f") == 1.5
+    with pytest.raises(Undecodable, match="decimal"):
+        schema.decode(number(300_000) + b"\x7f" * 300_000)
+
+
+KINDS = {
+    "type": "record",
+    "name": "all",
+    "namespace": "desk",
+    "fields": [
+        {"name": "flag", "type": "boolean"},
+        {"name": "number", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "half", "type": "float"},
+        {"name": "double", "type": "double"},
+        {"name": "raw", "type": {"type": "fixed", "name": "two", "size": 2}},
+        {"name": "again", "type": "two"},
+        {"name": "unit", "type": {"type": "enum", "name": "unit", "symbols": ["C", "K"]}},
+        {"name": "tags", "type": {"type": "array", "items": ["null", "string"]}},
+        {"name": "counts", "type": {"type": "map", "values": "int"}},
+        {"name": "next", "type": ["null", "all"]},
+    ],
+}
+
+
+def test_every_kind_of_avro_value_is_walked():
+    value = {
+        "flag": True, "number": -1, "half": 0.5, "double": 1.25, "raw": b"ab", "again": b"cd", "unit": "K",
+        "tags": ["a", None, "b"], "counts": {"x": -(2**31), "y": 7}, "next": None,
+    }  # fmt: skip
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(KINDS), {**value, "next": value})
+    read = avro(KINDS).decode(out.getvalue())
+    assert read["next"]["counts"] == value["counts"] and read["next"]["tags"] == value["tags"]
+    assert (read["unit"], read["double"], read["again"]) == ("K", 1.25, "Y2Q=")
+
+
+async def test_a_hostile_avro_body_is_a_dead_letter_and_the_next_record_is_a_row(views):
+    chain = {**CHAIN, "fields": [{"name": "n", "type": "int"}, *CHAIN["fields"]]}
+    register(views, {"kind": "avro", "schema": json.dumps(chain)}, stream="desk")
+    views.project("n", content_type="avro")
+    views.bind()
+    for levels in (3_000, 100_000):
+        views.publish(b"\x02" * 2 * levels, headers=sid(1, 5))
+    views.publish(number(7) + b"\x00", headers=sid(1, 5))
+    assert await views.rows("n") == [7]
+    assert {c["reason"] for c in views.ops("dlq")} == {"the body is nested deeper than 100 levels"}
+
+
+def test_a_protobuf_body_of_many_wide_messages_is_refused():
+    from google.protobuf import descriptor_pb2
+
+    file = descriptor_pb2.FileDescriptorProto(name="w.proto", package="w", syntax="proto3")
+    inner = file.message_type.add(name="Inner")
+    for place in range(1_000):
+        inner.field.add(name=f"f{place}", number=place + 1, type=5, label=1)
+    outer = file.message_type.add(name="Outer")
+    outer.field.add(name="many", number=1, type=11, label=3, type_name=".w.Inner")
+    source = {
+        "kind": "protobuf",
+        "descriptor_set": descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString(),
+        "message_type": "w.Outer",
+    }
+    assert len(compiled(source).decode(b"\x0a\x00" * 60)["many"]) == 60
+    with pytest.raises(Undecodable, match="more than 65536 fields"):
+        compiled(source).decode(b"\x0a\x00" * 10_000)
