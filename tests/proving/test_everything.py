@@ -60,7 +60,7 @@ import json, subprocess, sys
 def say(**said):
     print(json.dumps(said), flush=True)
 resumed = "--resume" in sys.argv
-below = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+below = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"])
 say(up={"supervisor": below.pid}, connection="second stack" if resumed else "first stack")
 say(events=9, opened=True)
 say(events=10)
