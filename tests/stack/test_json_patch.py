@@ -48,3 +48,27 @@ def test_a_failing_operation_undoes_the_ones_before():
     with pytest.raises(PatchError):
         apply_patch(document, [{"op": "add", "path": "/a/c", "value": 2}, {"op": "remove", "path": "/x"}])
     assert document == {"a": {"b": 1}}
+
+
+def copies(count: int) -> list[dict]:
+    return [{"op": "copy", "from": "/a", "path": "/a/-"}] * count
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        copies(24),
+        [{"op": "copy", "from": "", "path": f"/a{'/0' * level}"} for level in range(100)],
+        [{"op": "copy", "from": "/text", "path": "/a/-"}] * 255,
+        [{"op": "test", "path": "/text", "value": "x" * 100_000}] * 255,
+        [{"op": "test", "path": "/list", "value": [0] * 100_000}] * 255,
+        [{"op": "add", "path": f"/a/{'9' * 5_000}", "value": 0}],
+    ],
+)
+def test_a_patch_does_a_bounded_amount_of_work(patch):
+    with pytest.raises(PatchError):
+        apply_patch({"a": [0], "text": "x" * 100_000, "list": [0] * 100_000}, patch)
+
+
+def test_a_value_may_be_copied_into_itself():
+    assert len(str(apply_patch({"a": [0]}, copies(10)))) > 1 << 10

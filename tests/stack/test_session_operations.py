@@ -91,6 +91,18 @@ def test_a_snapshot_sets_the_baseline_and_a_later_one_counts_at_its_revision_onl
     assert first["old_digest"] == first["new_digest"] == digest({"x": 1})
 
 
+def test_a_delta_that_doubles_the_document_again_and_again_is_rejected(bench):
+    copy = {"op": "copy", "from": "/a", "path": "/a/-"}
+    text = put("/a", "x" * 600_000)
+    write(bench, start(ONE), delta(0, put("/a", [0]), *[copy] * 24), delta(0, text, op_id="op-2"))
+    write(bench, delta(1, {**text, "path": "/b"}, op_id="op-3"), delta(1, put("/a", 2), op_id="op-4"))
+    view = state(bench)
+    assert (view["revision"], view["document"]) == (2, {"a": 2})
+    assert [h["outcome"] for h in view["history"]] == ["rejected", "applied", "rejected", "applied"]
+    assert view["history"][0]["reason"] == "a patch copies and compares at most 1048576 bytes"
+    assert view["history"][2]["reason"] == "a state document has at most 1048576 bytes"
+
+
 def test_memory_recall_and_managed_writes_are_linked(bench):
     item = cbor.dumps({"Item": {"id": "i-1", "kind": "fact", "body": [1]}})
     write(bench, start(ONE), enveloped(ONE, "event", "context_retrieved", {"items": [["i-9", 0.5]]}))

@@ -19,6 +19,7 @@ from desk.stack.wire import cbor, envelope
 from desk.stack.wire.shape import LIST, TEXT, U64, Shape, ShapeError, check, optional
 
 MAX_REVISION = 1 << 62
+MAX_DOCUMENT_BYTES = 1 << 20
 _DELTA: Shape = {"base_revision": U64, "patch": LIST, "op_id": optional(TEXT)}
 _SNAPSHOT: Shape = {"base_revision": U64}
 
@@ -94,7 +95,7 @@ def _next_state(
             return before, "stale", None
         try:
             return _state_of(base, body.get("document")), "applied", None
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             return before, "rejected", str(error)
     if repeated:
         return before, "duplicate", None
@@ -113,4 +114,6 @@ def _next_state(
 def _state_of(revision: int, document: Any) -> State:
     written = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     data = written.encode()
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"a state document has at most {MAX_DOCUMENT_BYTES} bytes")
     return State(revision, True, data, hashlib.sha256(data).digest())
