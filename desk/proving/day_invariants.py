@@ -1,22 +1,46 @@
 """Judge delivery days by what is durable: the log, key-value state, the views and the forks.
 
 A script that imports nothing of the desk, so that it cannot share the desk's mistakes:
-`python day_invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "disputes",
-"expected"}: its stream, how many disputes its bill is worth, and the outcome of the same day without a kill, or
-null. A verdict is {"stream", "violations": [sentences], "raw": {what: how often, repeats counted}, "outcome"}. An event that is on the
-log twice under one id is one event, and shows in "raw".
+`python day_invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "disputes", "answer",
+"expected"}: its stream, how many disputes its bill is worth, what its person says to one ("approved" or "declined"),
+and the outcome of the same day without a kill, or null. A verdict is {"stream", "violations": [sentences], "raw":
+{what: how often, repeats counted}, "outcome"}. An event that is on the log twice under one id is one event, and shows
+in "raw"; a customer reads each text that was sent, so wordings are counted before repeats are dropped.
 """
 
 import asyncio
 import json
+import re
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import laser_sdk as ls
 
 _LIMIT = 1_000  # the largest page there is
 _ENDS = ("delivered", "failed", "returned")
+_ACTED = {"approved": "disputed", "declined": "paid"}
+"""What comes of what a person says."""
+_EARLIER = re.compile(r" Sorry, this is the \w+ time we've been late to you, and we've flagged it\.")
+"""Counts the earlier days of the stack too, which is another number in each run."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What is durable of a day: every event in log order, how many dead letters, key-value state, forks, views."""
+
+    everything: Sequence[Mapping[str, Any]]
+    dead: int
+    rounds: Mapping[str, Any]
+    exceptions: Mapping[str, Any]
+    stops: Mapping[str, Any]
+    parked: Mapping[str, Any]
+    results: Mapping[str, Any]
+    decisions: Mapping[str, Any]
+    forks: Sequence[str]
+    views: Mapping[str, Counter[tuple[str, str]]]
 
 
 async def read(laser: ls.Laser, topic: str) -> list[Any]:
@@ -42,18 +66,34 @@ async def viewed(laser: ls.Laser, kind: str) -> Counter[tuple[str, str]]:
 async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     """One day's verdict."""
     laser = await ls.Laser.connect(connection, stream=run["stream"], connect_timeout_ms=10_000)
-    day = run["stream"].removeprefix("fleet-")
-    everything = [message.json() for message in await read(laser, "fleet.events")]
-    events = list({event["id"]: event for event in reversed(everything)}.values())[::-1]
-    dead = await read(laser, "agent.dlq")
-    rounds, exceptions = await kept(laser, "rounds"), await kept(laser, "exceptions")
-    stops, parked = await kept(laser, "stops"), await kept(laser, "parked")
-    results, decisions = await kept(laser, "results"), await kept(laser, "decisions")
-    forks = [fork for fork in map(str, await laser.forks()) if day in fork]
-    views = {kind: await viewed(laser, kind) for kind in _ENDS}
+    found = Day(
+        everything=[message.json() for message in await read(laser, "fleet.events")],
+        dead=len(await read(laser, "agent.dlq")),
+        rounds=await kept(laser, "rounds"),
+        exceptions=await kept(laser, "exceptions"),
+        stops=await kept(laser, "stops"),
+        parked=await kept(laser, "parked"),
+        results=await kept(laser, "results"),
+        decisions=await kept(laser, "decisions"),
+        forks=[fork for fork in map(str, await laser.forks()) if _day(run) in fork],
+        views={kind: await viewed(laser, kind) for kind in _ENDS},
+    )
     await laser.close()
+    return verdict(run, found)
 
-    def of(*kinds: str) -> list[dict[str, Any]]:
+
+def _day(run: Mapping[str, Any]) -> str:
+    return run["stream"].removeprefix("fleet-")
+
+
+def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
+    """What is to be said of a day's records. Pure."""
+    day, everything = _day(run), found.everything
+    events = list({event["id"]: event for event in reversed(everything)}.values())[::-1]
+    rounds, exceptions, stops = found.rounds, found.exceptions, found.stops
+    results, decisions = found.results, found.decisions
+
+    def of(*kinds: str) -> list[Mapping[str, Any]]:
         return [event for event in events if event["kind"] in kinds]
 
     def raw_of(*kinds: str) -> int:
@@ -72,6 +112,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     begun, done = steps("start"), steps("step")
     told = of("told")
     told_keys = {(event["incident"], event["stop"]) for event in told}
+    wordings = {(e["incident"], e["stop"], e["text"]) for e in everything if e["kind"] == "told"}
     applied = Counter(incident for value in rounds.values() for incident in set(value["applied"]))
     twice = [van for van, value in rounds.items() if len(value["applied"]) != len(set(value["applied"]))]
     left = [van for van, value in rounds.items() if value["drops"] or value["retry"] or value["back"]]
@@ -79,11 +120,19 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     holds = Counter(event["incident"] for event in of("holding"))
     bills = {event["bill"]["total"] for event in of("bill")}
     ends = of("disputed", "paid", "undecided")
+    check = results.get(f"{day}-bill:check", {})
+    answers = {decision["answer"] for decision in decisions.values()}
+    acted = {event["kind"] for event in ends} | ({check.get("outcome")} if run["disputes"] else set())
+    due = {run["answer"]} if run["disputes"] else set()
     unparked = [e for e in of("dead_letter") if e["agent"] != "customer"]
     outcome = {
         "parcels": sorted([e["stop"], e["van"], e["kind"], e["minute"]] for e in of(*_ENDS)),
-        "told": sorted([incident.removeprefix(day), stop] for incident, stop in told_keys),
+        "told": sorted([e[0].removeprefix(day), e[1], _EARLIER.sub("", e[2])] for e in wordings),
         "bill": sorted(bills),
+        "dispute": [
+            [check.get("outcome"), check.get("by"), check.get("hold")],
+            *sorted([e["kind"], e.get("by"), e["text"]] for e in ends),
+        ],
         "exceptions": sorted(incident.removeprefix(day) for incident in exceptions),
     }
     expected = run["expected"] or outcome
@@ -97,18 +146,21 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
             (all(e["state"] == "closed" for e in exceptions.values()), "an exception is open in KV"),
             (not unequal(done, set(begun)), f"steps not completed once: {unequal(done, set(begun))}"),
             (len(told) == len(told_keys), "a customer was told one thing under two keys"),
-            (len({(e["incident"], e["stop"], e["text"]) for e in told}) == len(told_keys), "told in two wordings"),
+            (len(wordings) == len(told_keys), "told in two wordings"),
             (not twice, f"a change was applied twice to {', '.join(twice)}"),
             (all(applied[e] <= 2 for e in exceptions), "a change is in more than two rounds"),
             (not left, f"parcels left on {', '.join(left)}"),
-            (not parked, f"a message is left parked: {', '.join(parked)}"),
+            (not found.parked, f"a message is left parked: {', '.join(found.parked)}"),
             (max(holds.values(), default=0) <= 1, "a hold was repeated"),
             (len(bills) == 1, f"{len(bills)} bills"),
             (len(ends) == run["disputes"], f"{len(ends)} outcomes of the bill, {run['disputes']} due"),
             (len(decisions) == run["disputes"], f"{len(decisions)} decisions stored, {run['disputes']} due"),
+            (answers == due, f"decided {sorted(answers)}, a person said {sorted(due)}"),
+            (acted == {_ACTED[answer] for answer in due},
+             f"{sorted(map(str, acted))} came of what a person said: {sorted(due)}"),
             (f"{day}-bill:check" in results, "no saved check of the bill"),
-            (not forks, f"{len(forks)} forks left"),
-            (views == logged, "the views and the log differ"),
+            (not found.forks, f"{len(found.forks)} forks left"),
+            (found.views == logged, "the views and the log differ"),
             (not unparked, f"{len(unparked)} dead letters that nobody parked"),
             *((outcome[what] == expected[what], f"another day: {what} {difference(outcome[what], expected[what])}")
               for what in outcome),
@@ -128,12 +180,12 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
         "closed": raw_of("closed"),
         "parcels": raw_of("delivered", "returned"),
         "disputes": raw_of("disputed", "paid", "undecided"),
-        "dead letters": len(dead),
+        "dead letters": found.dead,
     }
     return {"stream": run["stream"], "violations": violations, "raw": raw, "outcome": outcome}
 
 
-def difference(found: list[Any], expected: list[Any]) -> str:
+def difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
     """What is there and should not be, and the other way round; the first of each."""
     more = [item for item in found if item not in expected][:1]
     less = [item for item in expected if item not in found][:1]

@@ -138,7 +138,7 @@ async def _again(desk: FleetDesk, person: Any) -> None:
 def _run(desk: Any, told: argparse.Namespace) -> dict[str, Any]:
     """What the judge is to be told."""
     if told.desk != SUPPORT:
-        return {"stream": desk.stream, "disputes": 1, "expected": None}
+        return {"stream": desk.stream, "disputes": 1, "answer": "approved", "expected": None}
     return {
         "stream": desk.stream,
         "bank": str(desk.folder / "bank.sqlite"),

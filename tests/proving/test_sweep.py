@@ -105,13 +105,12 @@ async def test_the_judge_sees_a_hold_and_a_lookup_repeated(stage: Stage) -> None
 
 async def test_the_judge_sees_that_it_was_another_day(stage: Stage) -> None:
     found = await sweep.points(stage, DELIVERY, [DAYS["new order"]])
-    assert (
-        stage.expected["new order"]["told"] == [["-s-33", "s-33"]]
-        and found.undisturbed["new order"]["told"] == 1
-    )
+    [told] = stage.expected["new order"]["told"]
+    assert told[:2] == ["-s-33", "s-33"] and "thank you for your order" in told[2]
+    assert found.undisturbed["new order"]["told"] == 1
     stage.expected["new order"] = {**stage.expected["new order"], "told": []}
     done = await days.perform(stage, Case(DAYS["new order"]))
-    assert done.row.violations == ("another day: told [['-s-33', 's-33']] instead of []",)
+    assert done.row.violations == (f"another day: told {[told]} instead of []",)
 
 
 async def test_a_sample_of_all_writes_of_the_refund_breaks_nothing(stage: Stage) -> None:
