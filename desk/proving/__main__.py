@@ -103,10 +103,13 @@ async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[st
         size = (FULL if told.full else SAMPLE)[desk]
         size = replace(size, once=told.size or size.once)
         done, known, number = await prove(desk, size, told.seed, rows, told.workers)
+        acknowledgements = sum(" acknowledge " in row.places for row in done if row.way == ONCE)
         lines = report.table(desk, done, known.undisturbed)
         print(report.plain(lines), flush=True)
         about = (
-            f"{sum(row.way == ONCE for row in done)} (seed {told.seed}) of the {number} points of the {desk} desk in "
+            f"{sum(row.way == ONCE for row in done)} (seed {told.seed}) of the {number} points of the {desk} desk "
+            f"({acknowledgements} of those tried are acknowledgements of one record each, several of which can be one "
+            "frame and so one kill) in "
             f"{len(known.undisturbed)} scenarios, and runs in other ways; {time.monotonic() - start:.0f} s with "
             f"{told.workers} workers on {os.cpu_count()} cores."
         )

@@ -189,8 +189,14 @@ class Relay:
         self._counts[ANY] = 0
         if not self._admits:
             self._open.clear()
-        pid = self.hits[-1] = await _owner(writer.get_extra_info("peername")[1], self.likely)
-        os.kill(pid, self._hit)
+        try:
+            pid = await _owner(writer.get_extra_info("peername")[1], self.likely)
+            os.kill(pid, self._hit)
+        except (RuntimeError, ProcessLookupError):  # nobody was hit: the point is not reached
+            self.hits.pop()
+            self._open.set()
+            return
+        self.hits[-1] = pid
         if self._hit == signal.SIGKILL:
             with contextlib.suppress(OSError):
                 while await reader.read(_CHUNK):

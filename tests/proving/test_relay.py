@@ -99,6 +99,20 @@ async def test_a_point_that_never_comes_kills_nobody() -> None:
         assert relay.hits == [] and not relay.fired.is_set()
 
 
+async def test_where_nobody_can_be_hit_no_hit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desk.proving.relay._BORN", 0.05)
+    async with stage([Point(WRITE, 2, BEFORE)]) as (relay, _, _process):
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", relay.port
+        )  # not a process below this one
+        writer.write(SEND)
+        await reader.readexactly(HEADER)
+        writer.write(SEND)
+        assert await reader.read() == b""
+        writer.close()
+        assert relay.hits == [] and not relay.fired.is_set()
+
+
 async def test_it_kills_once() -> None:
     async with stage([Point(WRITE, 1, BEFORE)], SEND) as (relay, server, process):
         await asyncio.wait_for(relay.fired.wait(), 20)
