@@ -1,5 +1,7 @@
 """Queries that are refused: in one sentence, and nothing else happens."""
 
+import itertools
+
 import pytest
 
 from desk.stack.wire import agdx, cbor
@@ -51,6 +53,62 @@ async def test_what_is_not_served_says_so(views):
 async def test_an_invalid_query_is_one_sentence(views, parts):
     (text,) = (await views.error(**parts)).values()
     assert text.startswith("invalid query: ") and "\n" not in text
+
+
+def literal(kind, value, op="eq", field="van"):
+    return {"pred": {"field": field, "op": op, "value": {"kind": kind, "value": value}}}
+
+
+def decimal(unscaled, scale):
+    return {"unscaled": unscaled, "precision": 38, "scale": scale}
+
+
+TOO_LARGE = (
+    ("decimal", decimal(b"\x01", -999_990), "a decimal has 1 to 16 unscaled bytes"),
+    ("decimal", decimal(b"\x01", -(10**9)), "a decimal has"),
+    ("decimal", decimal(b"\x01", 39), "a decimal has"),
+    ("decimal", decimal(b"\x01", 10**5000), "a decimal has"),
+    ("decimal", decimal(b"\x01" * 17, 1), "a decimal has"),
+    ("decimal", decimal([1] * 100_000, 1), "a decimal has"),
+    ("decimal", decimal(b"", 1), "a decimal has"),
+    ("decimal", {"unscaled": b"\x01"}, "a decimal has"),
+    ("decimal", "1.5", "a decimal has"),
+    ("long", 10**5000, "an integer beyond 64 bits"),
+    ("int", -(2**63) - 1, "an integer beyond 64 bits"),
+    ("double", 2**63, "an integer beyond 64 bits"),
+    ("date", 10**5000, "an integer beyond 64 bits"),
+    ("timestamp_micros", 10**5000, "an integer beyond 64 bits"),
+)
+
+
+async def test_numbers_beyond_the_protocols_are_refused(views):
+    for (kind, value, says), op, field in itertools.product(
+        TOO_LARGE, ("eq", "lt", "contains", "in"), ("van", "metres", "nothing")
+    ):
+        wanted = {"kind": kind, "value": value}
+        tested = (
+            literal("list", [{"kind": "null"}, wanted], op, field)
+            if op == "in"
+            else literal(kind, value, op, field)
+        )
+        error = await views.error(filter=tested)
+        assert error["Backend"].startswith(f"invalid query: {says}")
+        assert await views.error(by_key=[{"field": field, "value": wanted}]) == error
+
+
+async def test_the_largest_numbers_are_served(views):
+    for unscaled, scale in ((b"\x7f" * 16, 0), (b"\x80" + b"\x00" * 15, 38), ([1], 38)):
+        assert await views.rows(filter=literal("decimal", decimal(unscaled, scale), "eq", "metres")) == []
+    assert await views.rows(filter=literal("long", -(2**63), "lt", "metres")) == []
+
+
+async def test_long_lists_are_refused(views):
+    most = list(range(4096))
+    assert len(await views.rows(limit=100, filter=pred("minute", "in", most))) > 0
+    error = await views.error(filter=pred("minute", "in", [*most, 1]))
+    assert error["Backend"] == "invalid query: `in` takes a list of at most 4096 values"
+    error = await views.error(filter={"any": [pred("minute", "in", most)] * 9})
+    assert error["Backend"] == "invalid query: a query compares with at most 32766 values"
 
 
 async def test_a_filter_nested_too_deep_is_refused(views):

@@ -27,6 +27,9 @@ class Term(NamedTuple):
 Scope = Callable[[str], Term]
 
 
+MAX_BOUND = 32_766  # SQLite's own
+
+
 class Bindings:
     """Bound parameters, numbered so that an expression may be used twice or moved."""
 
@@ -34,6 +37,8 @@ class Bindings:
         self.values: list[Any] = []
 
     def __call__(self, value: Any) -> str:
+        if len(self.values) == MAX_BOUND:
+            raise invalid(f"a query compares with at most {MAX_BOUND} values")
         self.values.append(value)
         return f"?{len(self.values)}"
 

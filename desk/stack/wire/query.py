@@ -20,6 +20,8 @@ from desk.stack.wire.shape import ANY, BOOL, ID16, LIST, MAP, TEXT, U32, U64, Sh
 
 MAX_FIELDS, MAX_PREDICATES, MAX_DEPTH, MAX_CALLS = 4096, 4096, 64, 1024
 MAX_NAME_BYTES, MAX_CURSOR_BYTES, MAX_DIMENSIONS = 255, 512, 65_536
+MAX_LIST = 4096  # values after one `in`
+MAX_DECIMAL_BYTES, MAX_DECIMAL_SCALE = 16, 38
 LARGEST_IN_VECTOR = 1e150  # squares of larger numbers overflow
 BOOLEAN, LONG, DOUBLE, STRING, BINARY = "boolean", "long", "double", "string", "binary"
 """The kinds of typed values that replies use."""
@@ -160,12 +162,32 @@ def literal(value: Any, *, lists: bool = False) -> None:
     if kind == "list" and lists:
         if type(value.get("value")) is not list or not value["value"]:
             raise invalid("`in` takes a list that is not empty")
+        if len(value["value"]) > MAX_LIST:
+            raise invalid(f"`in` takes a list of at most {MAX_LIST} values")
         for item in value["value"]:
             literal(item)
     elif type(kind) is not str or kind not in SCALARS:
         raise invalid(f"a predicate cannot compare with a {kind or 'value without a kind'}")
     elif kind != "null" and "value" not in value:
         raise invalid(f"a {kind} without its value")
+    elif kind == "decimal":
+        _decimal(value["value"])
+    elif type(value.get("value")) is int and not -(1 << 63) <= value["value"] < 1 << 63:
+        raise invalid("an integer beyond 64 bits")
+
+
+def _decimal(value: Any) -> None:
+    """Small enough to be written out: 10^scale is made on the way."""
+    unscaled, scale = (value.get("unscaled"), value.get("scale")) if type(value) is dict else (None, None)
+    if (
+        type(unscaled) not in (bytes, list)
+        or not 1 <= len(unscaled) <= MAX_DECIMAL_BYTES
+        or type(scale) is not int
+        or not 0 <= scale <= MAX_DECIMAL_SCALE
+    ):
+        raise invalid(
+            f"a decimal has 1 to {MAX_DECIMAL_BYTES} unscaled bytes and a scale from 0 to {MAX_DECIMAL_SCALE}"
+        )
 
 
 def _served(query: Mapping[str, Any]) -> None:
