@@ -1,5 +1,6 @@
 """A running delivery desk, as a person has it: trigger incidents, quarantine, redrive, approve."""
 
+import json
 import math
 import re
 import secrets
@@ -17,7 +18,7 @@ from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
 from desk.delivery.incidents import INCIDENTS, TITLES, Planned, to_text
 from desk.delivery.layout import EVENTS, LANE, lay_out
 from desk.outside.writer import WriterError, make_writer
-from desk.runtime.saved import compare_and_swap, first, get_json
+from desk.runtime.saved import compare_and_swap, discard, first
 from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
 
@@ -203,15 +204,17 @@ class FleetDesk(Reading):
         return [incident for incident in redriven if await self._redrive(incident, by)]
 
     async def _redrive(self, incident: str, by: str) -> bool:
-        """Taken off the desk first: a message that fails again is parked anew, and must not be cleared away then.
+        """Sent first, taken off the desk after: if this kernel dies between the two, it is sent again and told once.
 
         Returns whether it was still there to be sent: two people may press the button.
         """
-        saved = await get_json(self.laser.kv("parked"), incident)
+        parked = self.laser.kv("parked")
+        entry = await parked.get_entry(incident)
+        saved = json.loads(bytes(entry.value)) if entry else None
         if saved is None:
             return False
-        await self.laser.kv("parked").delete(incident)
         await self.laser.redrive_dead_letter(unsafe(saved["capsule"]))
+        await discard(parked, incident, entry.version)
         await self._events.emit(
             "redriven", by=by, incident=incident, step="notify", text="message sent again"
         )

@@ -93,7 +93,8 @@ class Reading(Running):
 
     async def parked(self) -> dict[str, dict[str, Any]]:
         """The messages that wait on the desk, by incident."""
-        return await self._all("parked")
+        letters = await self._all("parked")
+        return {incident: letter for incident, letter in letters.items() if letter is not None}
 
     def waiting(self) -> list[Prompt]:
         """The bills that wait for a decision; only the newest prompt of each."""

@@ -69,3 +69,15 @@ async def compare_and_swap(kv: ls.Kv, key: str, change: Callable[[Any], Any]) ->
         except ls.KvError as error:
             if not error.version_conflict:
                 raise
+
+
+async def discard(kv: ls.Kv, key: str, version: int) -> None:
+    """Delete `key` if it still is at `version`; what somebody wrote there since stays.
+
+    A delete names no version; a swap to a value that expires at once does. Until then the value reads as None.
+    """
+    try:
+        await kv.set(key).bytes("null").expect_version(version).ttl(1).commit()
+    except ls.KvError as error:
+        if not error.version_conflict:
+            raise

@@ -37,6 +37,23 @@ async def test_two_people_fix_and_redrive_at_once_and_each_message_goes_once(tmp
         assert told and len(told) == len(set(told))
 
 
+async def test_a_message_that_could_not_be_sent_again_stays_on_the_desk(tmp_path):
+    async with running(tmp_path, **STILL) as fleet:
+        await fleet.incident("sms_down", "van-1")
+        incident = await fleet.incident("closure", "van-1")
+        await fleet.until("parked", incident=incident)
+        letter = (await fleet.parked())[incident]
+        damaged = {**letter, "capsule": {**letter["capsule"], "source": "no bytes"}}
+        await put_json(fleet.laser.kv("parked"), incident, damaged)
+        with pytest.raises(ValueError, match="hexadecimal"):
+            await fleet.fix_and_redrive()
+        assert list(await fleet.parked()) == [incident]
+        await put_json(fleet.laser.kv("parked"), incident, letter)
+        assert await fleet.fix_and_redrive() == [incident]
+        await fleet.until("closed", incident=incident)
+        assert await fleet.parked() == {}
+
+
 async def test_the_slider_moved_back_at_once_counts_only_vans_that_stay(tmp_path):
     async with running(tmp_path, **{**STILL, "vans": 4}) as fleet:
         copies = [fleet.processes[name].pid for name in ("routing-1", "routing-2")]

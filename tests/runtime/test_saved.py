@@ -73,3 +73,16 @@ async def test_swap_may_decide_to_do_nothing(laser):
     assert await saved.get_json(kv, "quiet") is None
     await saved.put_json(kv, "quiet", 1)
     assert await saved.compare_and_swap(kv, "quiet", lambda value: None) == 1
+
+
+async def test_what_is_discarded_reads_as_nothing_and_what_was_written_since_stays(laser):
+    kv = laser.kv("discard")
+    await saved.put_json(kv, "a", "old")
+    seen = await kv.get_entry("a")
+    await saved.put_json(kv, "a", "new")
+    await saved.discard(kv, "a", seen.version)
+    assert await saved.get_json(kv, "a") == "new"
+    await saved.discard(kv, "a", (await kv.get_entry("a")).version)
+    assert await saved.get_json(kv, "a") is None
+    await saved.discard(kv, "a", seen.version)
+    assert await saved.get_json(kv, "a") is None
