@@ -1,10 +1,26 @@
-"""The rows of a sweep, kept in a file of JSON lines so that a long sweep can go on where it ended."""
+"""The rows of a sweep, kept in a file of JSON lines so that a long sweep can go on where it ended.
 
+Each row says of which code it is: a desk that has been changed, or is judged otherwise, is swept anew.
+"""
+
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
 
 from desk.proving.cases import Row
+
+_DESK = Path(__file__).parent.parent
+_TRIED = ("support", "delivery", "runtime", "supervisor", "outside", "stack", "proving/*invariants.py")
+
+
+def code() -> str:
+    """What is tried and who judges it, as one short text: another when any of it is changed."""
+    digest = hashlib.sha256()
+    for place in _TRIED:
+        for file in sorted(_DESK.glob(place if place.endswith(".py") else f"{place}/**/*.py")):
+            digest.update(str(file.relative_to(_DESK)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class Rows:
@@ -12,11 +28,12 @@ class Rows:
 
     def __init__(self, file: Path | None = None) -> None:
         self.done: dict[str, Row] = {}
-        self._file = file
+        self._file, self._code = file, code()
         if file and file.exists():
             for line in file.read_text(encoding="utf-8").splitlines():
-                name, values = json.loads(line)
-                self.done[name] = Row(**{**values, "violations": tuple(values["violations"])})
+                name, values, *made = json.loads(line)
+                if made == [self._code]:
+                    self.done[name] = Row(**{**values, "violations": tuple(values["violations"])})
 
     def add(self, name: str, row: Row) -> None:
         """Keep a row."""
@@ -24,7 +41,7 @@ class Rows:
         if self._file:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([name, asdict(row)]) + "\n")
+                file.write(json.dumps([name, asdict(row), self._code]) + "\n")
 
     def forget(self) -> None:
         """The sweep is complete: the next one begins anew."""

@@ -71,6 +71,14 @@ def test_rows_survive_in_their_file(tmp_path: Path) -> None:
     assert not Rows(file).done
 
 
+def test_rows_of_other_code_are_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "rows.jsonl"
+    Rows(file).add("a", row())
+    assert set(Rows(file).done) == {"a"}
+    monkeypatch.setattr("desk.proving.rows.code", lambda: "changed")
+    assert not Rows(file).done
+
+
 CASES = [
     Case(play, (Kill(agent, Point(Write("send", "x"), n, AFTER)),))
     for play in (*PLAYS.values(), *DAYS.values())
