@@ -147,6 +147,7 @@ def _run(desk: Any, told: argparse.Namespace) -> dict[str, Any]:
         "refunds": sum(play.refunds for play in _TICKETS),
         "declined": 0,
         "ledger": True,
+        "expected": None,
     }
 
 

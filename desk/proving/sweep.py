@@ -52,7 +52,8 @@ async def points(
     found = Points()
     for play, runs in itertools.groupby(zip(chosen, done, strict=True), key=lambda pair: pair[0]):
         records = [run for _, run in runs]
-        stage.expected[play.name] = records[0].outcome
+        if not way:
+            stage.expected[play.name] = records[0].outcome
         found.undisturbed[play.name] = records[0].row.raw
         for agent in agents or play.agents:
             seen = [record.seen[agent] for record in records]

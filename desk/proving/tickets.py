@@ -6,7 +6,7 @@ from typing import Any
 
 from desk.control import support as desks
 from desk.control.errors import DeskError
-from desk.proving.cases import ANSWERED, STOPPED, Case, Done
+from desk.proving.cases import ANSWERED, STOPPED, VARIANTS, Case, Done
 from desk.proving.relay import Relay
 from desk.proving.stage import Stage, all_fired, done, introduce, replacement
 from desk.proving.stray import go_on, replaced
@@ -41,7 +41,7 @@ async def perform(stage: Stage, case: Case) -> Done:
         await support.stop()
         for relay in relays.values():
             await relay.close()
-    verdict = await stage.judge(case.play.desk, _run(support, case))
+    verdict = await stage.judge(case.play.desk, _run(stage, support, case))
     return done(case, relays, asked, trouble, verdict)
 
 
@@ -81,7 +81,7 @@ async def _stopped(
             await _quiet(support)
 
 
-def _run(support: desks.SupportDesk, case: Case) -> dict[str, Any]:
+def _run(stage: Stage, support: desks.SupportDesk, case: Case) -> dict[str, Any]:
     play = case.play
     return {
         "stream": support.stream,
@@ -91,6 +91,8 @@ def _run(support: desks.SupportDesk, case: Case) -> dict[str, Any]:
         "refunds": play.refunds,
         "declined": play.declined,
         "ledger": not ("baseline" in case.way and "billing" in case.agents),
+        # what is missing in a comparison is missing without a kill too
+        "expected": None if case.way in VARIANTS else stage.expected.get(play.name),
     }
 
 

@@ -1,0 +1,256 @@
+"""The judge of tickets: an honest run's records pass, each doctored one is named."""
+
+import json
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from desk.proving.invariants import Found, verdict
+
+RUN = {
+    "stream": "run-1",
+    "tickets": 1,
+    "issues": 1,
+    "refunds": 1,
+    "declined": 0,
+    "ledger": True,
+    "expected": None,
+}
+STEP = "t-1:resolve-1"
+REFUND, APPROVE, REPLY = f"{STEP}:refund", f"{STEP}:approve", f"{STEP}:reply"
+YES, NO = f"{STEP}:decide:person:yes", f"{STEP}:decide:person:no"
+TEXT = "Dear customer, $49.00 for order 1042 (duplicate charge) is on its way to your bank."
+DUE = {"handoff": STEP, "order": "1042", "customer": "c-17", "cents": 4900, "what": "duplicate charge"}
+
+
+def event(at: float, place: str, step: str = STEP, key: bool = True, **fields: Any) -> dict[str, Any]:
+    """What an agent writes. place: kind, or kind:state; a keyed one's id is derived from it."""
+    kind, _, state = place.partition(":")
+    name = uuid.uuid5(uuid.NAMESPACE_OID, f"{step}:{place}") if key else uuid.uuid4()
+    stated = {"state": state} if state else {}
+    return {"id": name.hex, "at": at, "kind": kind, "ticket": "t-1", "step": step, **stated, **fields}
+
+
+def envelope(kind: str, operation: str, key: str, body: Any) -> dict[str, Any]:
+    text = body if isinstance(body, str) else json.dumps({"ticket": "t-1", **body})
+    return {
+        "kind": kind,
+        "operation": operation,
+        "idempotency_key": key,
+        "conversation": b"c",
+        "body": text.encode(),
+    }
+
+
+def answer(ok: bool) -> dict[str, Any]:
+    return envelope("command", "decide", YES if ok else NO, {**DUE, "ok": ok, "by": "person"})
+
+
+def tool(kind: str, at: float, **fields: Any) -> dict[str, Any]:
+    record = int(at * 1000).to_bytes(6, "big") + bytes(10)
+    return {"kind": kind, "tool": "order_lookup", "conversation": b"c", "correlation": b"1", "record": record,
+            "body": b'{"order": "1042"}', **fields}  # fmt: skip
+
+
+HONEST = Found(
+    events=(
+        event(1, "triage", "t-1"),
+        event(2, f"handoff:{STEP}", "t-1"),
+        event(3, "looking_up", key=False, text="order 1042"),
+        event(4, "checkpoint"),
+        event(5, "lookup"),
+        event(6, "holding", key=False),
+        event(7, "policy:due"),
+        event(8, "asked"),
+        event(9, "approved", by="person"),
+        event(10, "handoff:refund"),
+        event(11, "ledger:started"),
+        event(13, "paid", cents=4900),
+        event(14, "ledger:done"),
+        event(15, "reply", text=TEXT),
+        event(16, "closed:refunded"),
+    ),
+    lane=(
+        envelope("command", "triage", "t-1", {"text": "I was charged twice."}),
+        envelope("command", "resolve", STEP, {"handoff": STEP}),
+        tool("command", 4.5),
+        tool("response", 4.6),
+        envelope("command", "approve", APPROVE, DUE),
+        answer(True),
+        envelope("command", "refund", REFUND, DUE),
+        envelope("response", "reply", REPLY, TEXT),
+    ),
+    dead=0,
+    ledger={REFUND: {"ticket": "t-1", "cents": 4900, "state": "done"}},
+    decisions={STEP: {"ok": True, "by": "person", "answer": YES}},
+    cases={"t-1": {"issues": {STEP: "refunded"}, "closed_by": STEP}},
+    claims={"1042:duplicate": STEP},
+    checkpoints={STEP: {"cp": "…"}},
+    asked=((REFUND, 4900, "c-17", 12.0),),
+    paid=((REFUND, 4900, "c-17"),),
+)
+EXPECTED = verdict(RUN, HONEST)["outcome"]
+
+
+def violations(found: Found, expected: Any = EXPECTED, **run: Any) -> list[str]:
+    return verdict({**RUN, "expected": expected, **run}, found)["violations"]
+
+
+def also(*events: dict[str, Any]) -> Found:
+    return replace(HONEST, events=(*HONEST.events, *events))
+
+
+def without(*kinds: str) -> Found:
+    """The run without these events: a kind, or kind:state."""
+    names = [event(0, kind)["id"] for kind in kinds]
+    return replace(HONEST, events=tuple(e for e in HONEST.events if e["id"] not in names))
+
+
+def also_sent(*envelopes: dict[str, Any]) -> Found:
+    return replace(HONEST, lane=(*HONEST.lane, *envelopes))
+
+
+def replied(text: str) -> Found:
+    last = envelope("response", "reply", REPLY, text)
+    return replace(HONEST, lane=(*HONEST.lane[:-1], last))
+
+
+AGAIN = (REFUND, 4900, "c-17", 13.5)
+REPLAY = event(20, "replay", key=False)
+STARTED, DONE = (event(20, f"ledger:found {state}", key=False) for state in ("started", "done"))
+
+
+def test_an_honest_run_passes() -> None:
+    assert violations(HONEST) == [] == violations(HONEST, None)
+    assert EXPECTED["paid"] == [[REFUND, 4900, "c-17"]] and EXPECTED["replies"] == [[REPLY, TEXT]]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(
+            also(*without("paid").events[-3:]), asked=(*HONEST.asked, AGAIN)
+        ),  # killed after the bank had paid
+        replace(without("checkpoint", "lookup"), events=(*without("checkpoint", "lookup").events, REPLAY)),
+        replace(without("ledger:started"), events=(*without("ledger:started").events, STARTED)),
+        replace(without("ledger:done"), events=(*without("ledger:done").events, DONE)),
+        also_sent(HONEST.lane[-1], answer(True), answer(False)),  # a late answer changes nothing
+    ],
+)
+def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Found) -> None:
+    assert violations(found) == []
+
+
+def test_the_bank_asked_after_the_ledger_was_done_is_seen() -> None:
+    known = "the bank was asked after the ledger was done"
+    late = replace(HONEST, asked=(*HONEST.asked, (REFUND, 4900, "c-17", 14.5)))
+    assert violations(late) == [known] == violations(late, None)
+    found = without(
+        "ledger:done"
+    )  # killed between the entry and its event: the next one found it done, and asked
+    found = replace(found, events=(*found.events, DONE), asked=(*HONEST.asked, (REFUND, 4900, "c-17", 20.5)))
+    assert violations(found) == [known] == violations(found, None)
+
+
+@pytest.mark.parametrize("paid", [(REFUND, 1, "c-17"), (REFUND, 4900, "c-18")])
+def test_another_amount_or_payee_is_seen(paid: tuple[str, int, str]) -> None:
+    found = replace(HONEST, paid=(paid,), asked=((*paid, 12.0),))
+    assert any(v.startswith("paid [") and "handed over" in v for v in violations(found, None))
+    assert any(v.startswith("otherwise: paid") for v in violations(found))
+
+
+def test_another_amount_in_the_ledger_is_seen() -> None:
+    found = replace(HONEST, ledger={REFUND: {"cents": 1, "state": "done"}})
+    assert violations(found) == [f"amounts in the ledger: [('{REFUND}', 1)]"] == violations(found, None)
+
+
+def test_a_reply_of_another_content_is_seen() -> None:
+    [said] = violations(replied(TEXT.replace("$49.00", "$0.01").replace("1042", "9")))
+    assert said.startswith(f"otherwise: replies [['{REPLY}', 'Dear customer, $0.01 for order 9")
+
+
+def test_another_outcome_is_seen() -> None:
+    found = replace(
+        without("closed:refunded"),
+        events=(*without("closed:refunded").events, event(16, "closed:paid_back")),
+        cases={"t-1": {"issues": {STEP: "paid_back"}, "closed_by": STEP}},
+    )
+    said = violations(found)
+    assert any(v.startswith("otherwise: issues") for v in said)
+    assert any(v.startswith(f"the first answer to {STEP} was yes") for v in violations(found, None))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["checkpoint", "lookup", "policy:due", "asked", "approved", "handoff:refund", "ledger:started", "paid",
+     "ledger:done", "reply"],
+)  # fmt: skip
+def test_a_lost_event_is_seen(kind: str) -> None:
+    assert f"not on the log: {STEP}:{kind}" in violations(without(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "event_there"),
+    [("paid", STARTED), ("ledger:done", STARTED), ("paid", DONE), ("reply", DONE), ("policy:due", REPLAY)],
+)
+def test_a_lost_event_is_seen_also_on_a_replay(kind: str, event_there: dict[str, Any]) -> None:
+    found = without(kind)
+    assert violations(replace(found, events=(*found.events, event_there))) == [
+        f"not on the log: {STEP}:{kind}"
+    ]
+
+
+def test_an_approval_that_is_never_on_the_log_is_seen_without_another_run() -> None:
+    assert len(violations(without("approved"), None)) == 1
+
+
+def test_an_event_too_many_is_seen() -> None:
+    assert violations(also(event(9, "policy:late"))) == [f"on the log too: {STEP}:policy:late"]
+
+
+def test_acting_on_the_later_answer_is_seen() -> None:
+    nothing_stored = replace(HONEST, decisions={})
+    assert violations(nothing_stored, None)[0].startswith("stored [], answered")
+    both = replace(also_sent(answer(False)), events=(*HONEST.events, event(17, "declined", by="person")))
+    assert len(violations(both, None)) == 1
+    assert violations(both, None)[0].startswith(f"the first answer to {STEP} was yes by person, done was")
+    overwritten = replace(
+        also_sent(answer(False)), decisions={STEP: {"ok": False, "by": "person", "answer": NO}}
+    )
+    assert violations(overwritten, None)[0].startswith(
+        f"stored [('{STEP}', (False, 'person', '{NO}'))], answered"
+    )
+
+
+def test_a_decline_that_is_paid_is_seen() -> None:
+    lane = tuple(answer(False) if e["operation"] == "decide" else e for e in HONEST.lane if "operation" in e)
+    found = replace(HONEST, lane=lane, decisions={STEP: {"ok": False, "by": "person", "answer": NO}})
+    found = replace(found, events=tuple(e for e in HONEST.events if e["kind"] != "looking_up"))
+    assert any(v.startswith(f"the first answer to {STEP} was no") for v in violations(found, None))
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (without("closed:refunded"), "closed 0 times, 1 due"),
+        (replace(HONEST, lane=HONEST.lane[:-1]), "0 replies for 1 issues"),
+        (also_sent(envelope("response", "reply", REPLY, "Other words.")), "one reply in two wordings"),
+        (also_sent(envelope("command", "approve", "another", DUE)), "2 questions, 1 due"),
+        (also_sent(envelope("command", "refund", "another", DUE)), "2 refunds, 1 due"),
+        (replace(HONEST, paid=HONEST.paid * 2), "paid 2 times, 1 due"),
+        (replace(HONEST, ledger={}), f"paid ['{REFUND}'], in the ledger []"),
+        (replace(HONEST, ledger={REFUND: {"cents": 4900, "state": "started"}}),
+         "a refund that is not done in the ledger"),
+        (replace(HONEST, dead=1), "1 dead letters"),
+        (also(event(6, "holding", key=False)), "held 2 times"),
+        (also(event(7, "looking_up", key=False, text="order 1042")), "a lookup after a recorded result"),
+        (replace(HONEST, claims={}), "otherwise: claims [] instead of [['1042:duplicate', 't-1:resolve-1']]"),
+        (replace(HONEST, checkpoints={}), "otherwise: checkpoints [] instead of ['t-1:resolve-1']"),
+        (replace(HONEST, cases={"t-1": {"issues": {STEP: "refunded"}, "closed_by": None}}),
+         f"closed [('t-1', '{STEP}', 'refunded')], in the cases [('t-1', None, None)]"),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_named(found: Found, sentence: str) -> None:
+    assert sentence in violations(found)
