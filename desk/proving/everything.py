@@ -159,7 +159,7 @@ def table(rows: Sequence[Row]) -> str:
         for row in own:
             whose.update(row.whose)
         taken = ", ".join(f"{name} {number}" for name, number in sorted(whose.items()))
-        died = f"{deaths}: {taken}" if taken else deaths
+        died = f"{deaths}; of {whose.total()} it is known whose: {taken}" if taken else deaths
         lines.append(
             f"| {desk} | {part} | {len(own)} | {minutes:.1f} | {died} | {resumed} | {broken} | {repeated} |"
         )
@@ -185,6 +185,15 @@ def report(rows: Sequence[Row]) -> str:
         parts.append("Violations:\n\n" + "\n".join(broken))
     deaths, violations = sum(row.deaths for row in rows), sum(len(row.violations) for row in rows)
     return "\n\n".join([*parts, f"deaths: {deaths}, violations: {violations}"]) + "\n"
+
+
+def spared(rows: Sequence[Row]) -> bool:
+    """Whether the monkey never took the stack on some desk, as far as it is known whom it took."""
+    known = [row for row in rows if row.whose]
+    return any(
+        not any(STACK in row.whose for row in known if row.desk == desk)
+        for desk in {row.desk for row in known}
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -219,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(report(kept.rows))
-    return int(any(row.violations for row in kept.rows))
+    return int(any(row.violations for row in kept.rows) or spared(kept.rows))
 
 
 if __name__ == "__main__":

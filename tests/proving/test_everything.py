@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from desk.proving import everything, lives
-from desk.proving.everything import Job, Kept, Row, jobs, report
+from desk.proving.everything import Job, Kept, Row, jobs, report, spared
 from desk.proving.lives import BIRTH, GROUP, KERNEL, STACK, SUPERVISOR, Outcome, live, undisturbed
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.stage import python
@@ -103,7 +103,10 @@ def test_the_report_names_what_was_repeated_and_said() -> None:
     )
     chaos = row(SUPPORT, everything.CHAOS, deaths=3, whose={"triage": 2, "stack": 1})
     text = report([found, broken, chaos])
-    assert "| 3: stack 1, triage 2 |" in text
+    assert not spared([found, chaos]) and spared(
+        [row(SUPPORT, everything.CHAOS, whose={"triage": 2}), chaos][:1]
+    )
+    assert "| 3; of 3 it is known whose: stack 1, triage 2 |" in text
     assert "| support | kernel | 1 | 0.5 | 2 | 2 | 0 | 1 closed |" in text
     assert "- Start it again." in text and "- delivery, stack: two disputes" in text
     assert text.endswith("deaths: 8, violations: 1\n")
