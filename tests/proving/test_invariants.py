@@ -130,9 +130,7 @@ def test_an_honest_run_passes() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        replace(
-            also(*without("paid").events[-3:]), asked=(*HONEST.asked, AGAIN)
-        ),  # killed after the bank had paid
+        replace(also(STARTED), asked=(*HONEST.asked, AGAIN)),  # killed after the bank had paid
         replace(without("checkpoint", "lookup"), events=(*without("checkpoint", "lookup").events, REPLAY)),
         replace(without("ledger:started"), events=(*without("ledger:started").events, STARTED)),
         replace(without("ledger:done"), events=(*without("ledger:done").events, DONE)),
@@ -225,9 +223,8 @@ def test_acting_on_the_later_answer_is_seen() -> None:
 
 
 def test_a_decline_that_is_paid_is_seen() -> None:
-    lane = tuple(answer(False) if e["operation"] == "decide" else e for e in HONEST.lane if "operation" in e)
+    lane = tuple(answer(False) if e.get("operation") == "decide" else e for e in HONEST.lane)
     found = replace(HONEST, lane=lane, decisions={STEP: {"ok": False, "by": "person", "answer": NO}})
-    found = replace(found, events=tuple(e for e in HONEST.events if e["kind"] != "looking_up"))
     assert any(v.startswith(f"the first answer to {STEP} was no") for v in violations(found, None))
 
 
