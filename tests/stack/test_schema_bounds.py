@@ -7,7 +7,7 @@ import fastavro
 import pytest
 
 from desk.stack.managed.avro_bounds import MAX_LEVELS, MAX_VALUES
-from desk.stack.managed.schemas import Undecodable, compiled
+from desk.stack.managed.schemas import SchemaError, Undecodable, Violation, compiled
 from tests.stack.banding import Bench
 from tests.stack.test_registry import register, sid
 from tests.stack.viewing import Views
@@ -156,3 +156,120 @@ def test_a_protobuf_body_of_many_wide_messages_is_refused():
     assert len(compiled(source).decode(b"\x0a\x00" * 60)["many"]) == 60
     with pytest.raises(Undecodable, match="more than 65536 fields"):
         compiled(source).decode(b"\x0a\x00" * 10_000)
+
+
+def json_schema(schema):
+    return compiled({"kind": "json_schema", "schema": json.dumps(schema)})
+
+
+def doubling(levels: int, **start) -> dict:
+    """References that double at every level."""
+    rules: dict = {"a0": {"type": "integer"}}
+    for level in range(levels):
+        rules[f"a{level + 1}"] = {"allOf": [{"$ref": f"#/$defs/a{level}"}] * 2}
+    return {"$defs": rules, "$ref": f"#/$defs/a{levels}", **start}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "^(a+)+$"},
+        {"pattern": "^(a|a)*$", "$schema": "http://json-schema.org/draft-07/schema#"},
+        {"pattern": "^(a?){60}a{60}$"},
+        {
+            "$ref": "#/$defs/x",
+            "$defs": {"x": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$"}},
+        },
+    ],
+)
+def test_patterns_match_in_linear_time(schema):
+    for count in (40, 4_000):
+        with pytest.raises(Violation, match="does not match"):
+            json_schema(schema).check("a" * count + "!")
+
+
+def test_patterns_of_names_match_in_linear_time():
+    name = "a" * 4_000 + "!"
+    schema = json_schema(
+        {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False}
+    )
+    schema.check({"aaa": 1})
+    for value, says in (({"a": "x"}, "/a: 'x' is not of type"), ({name: 1}, "Additional properties")):
+        with pytest.raises(Violation, match=says):
+            schema.check(value)
+
+
+@pytest.mark.parametrize("pattern", ["(?=x)", r"(a)\1", "(", "(a{1000}){1000}", r"\p{L}{1000}"])
+@pytest.mark.parametrize("place", ["pattern", "patternProperties"])
+def test_a_pattern_that_is_not_served_is_one_sentence(place, pattern):
+    with pytest.raises(SchemaError, match="RE2"):
+        json_schema({place: pattern if place == "pattern" else {pattern: True}})
+
+
+def test_unevaluated_properties_know_no_patterns():
+    json_schema({"unevaluatedProperties": False})
+    with pytest.raises(SchemaError, match="not served together"):
+        json_schema({"allOf": [{"patternProperties": {"^(a+)+$": True}}], "unevaluatedProperties": False})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (doubling(40), 1),
+        (doubling(40, unevaluatedItems=False), [1] * 20_000),
+        ({"anyOf": [{"type": "integer"}] * 500}, ["x" * 1_000_000]),
+        ({"items": {"enum": [[[0] * 100, n] for n in range(500)]}}, [[[0] * 100, -1]] * 500),
+        ({"pattern": "([a-z]{30}x){30}"}, "a" * 10_000_000),
+        ({"items": {"type": "integer"}}, [1] * 1_000_000),
+    ],
+)
+def test_a_check_that_takes_too_long_is_a_violation(schema, value):
+    with pytest.raises(Violation, match="too long"):
+        json_schema(schema).check(value)
+
+
+def test_a_schema_that_is_too_large_is_refused():
+    with pytest.raises(SchemaError, match="too large"):
+        json_schema({"properties": {f"p{n}": {"type": "string"} for n in range(20_000)}})
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '{"$schema":[]}', '{"type":5}'])
+def test_what_is_no_schema_is_one_sentence(text):
+    with pytest.raises(SchemaError, match="JSON schema is not valid"):
+        compiled({"kind": "json_schema", "schema": text})
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ([1, True, "1", [1], [True], None, 0, False, {"a": 1}, {"a": "1"}], True),
+        ([{"a": n, "b": [n]} for n in range(10_000)], True),
+        ([1, 1.0], False),
+        ([{"a": 1, "b": 2}, {"b": 2.0, "a": 1}], False),
+    ],
+)
+def test_items_are_unique_by_what_they_are_worth(items, unique):
+    schema = json_schema({"uniqueItems": True})
+    if unique:
+        return schema.check(items)
+    with pytest.raises(Violation, match="not unique"):
+        schema.check(items)
+
+
+def test_an_ordinary_large_record_is_checked():
+    row = {"a": {"type": "integer", "minimum": 0}, "b": {"type": "string", "pattern": "^[a-z]+$"}}
+    schema = json_schema({"items": {"type": "object", "properties": row, "required": ["a"]}})
+    schema.check([{"a": 1, "b": "x"}] * 5_000)
+    with pytest.raises(Violation, match="/4999/a"):
+        schema.check([{"a": 1, "b": "x"}] * 4_999 + [{"a": -1}])
+
+
+async def test_a_hostile_json_body_is_a_dead_letter_and_the_next_record_is_a_row(views):
+    source = json.dumps({"properties": {"a": {"pattern": "^(a+)+$"}, "b": doubling(40) | {"$id": "b"}}})
+    register(views, {"kind": "json_schema", "schema": source}, stream="desk")
+    views.project("a")
+    views.bind()
+    views.publish({"a": "a" * 40 + "!"}, {"b": 1}, {"a": "aa"}, headers=sid(1))
+    assert await views.rows("a") == ["aa"]
+    first, second = (c["reason"] for c in views.ops("dlq"))
+    assert "does not match" in first and "too long" in second

@@ -5,16 +5,13 @@ decode bodies by their writer schema. Each library is imported when the first sc
 """
 
 import base64
-import importlib
 import io
 import json
-import sys
 from collections.abc import Mapping
 from decimal import Decimal
-from types import ModuleType
 from typing import Any, Protocol
 
-from desk.stack.managed import avro_bounds
+from desk.stack.managed import avro_bounds, json_schemas
 
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_FIELDS = 1 << 16  # of the messages in one Protobuf body, present or not: about 0.3 s
@@ -65,14 +62,12 @@ class JsonSchema:
     kind = "json_schema"
 
     def __init__(self, text: str) -> None:
-        jsonschema = _jsonschema()
         try:
-            schema = json.loads(text)
-            validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
-            validator.check_schema(schema)
-        except (ValueError, RecursionError, jsonschema.SchemaError) as error:
+            self._validator = json_schemas.Validator(json.loads(text))
+        except json_schemas.TooMuch:
+            raise SchemaError("the JSON schema is too large to be checked") from None
+        except Exception as error:
             raise SchemaError(f"the JSON schema is not valid: {_line(error)}") from None
-        self._validator = validator(schema, registry=_NoRemote.registry())
 
     def decode(self, body: bytes) -> Any:
         try:
@@ -84,12 +79,13 @@ class JsonSchema:
 
     def check(self, value: Any) -> None:
         try:
-            problem = next(self._validator.iter_errors(value), None)
+            problem = self._validator.problem(value)
+        except json_schemas.TooMuch:
+            raise Violation("the schema takes too long to check the value") from None
         except Exception as error:
             raise Violation(f"the schema cannot be applied: {_line(error)}") from None
         if problem is not None:
-            place = "".join(f"/{part}" for part in problem.absolute_path) or "the record"
-            raise Violation(f"{place}: {problem.message[:200]}")
+            raise Violation(problem)
 
 
 class Avro:
@@ -203,16 +199,6 @@ def plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-class _NoRemote:
-    """A schema registry that fetches nothing: a $ref to another document is an error, never a request."""
-
-    @staticmethod
-    def registry() -> Any:
-        from referencing import Registry
-
-        return Registry()
-
-
 def _text(source: Mapping[str, Any]) -> str:
     text = source.get("schema")
     if not isinstance(text, str):
@@ -224,18 +210,3 @@ def _text(source: Mapping[str, Any]) -> str:
 
 def _line(error: Exception) -> str:
     return str(getattr(error, "message", error)).split("\n", 1)[0][:200]
-
-
-def _jsonschema() -> ModuleType:
-    """The library, without a grammar of international addresses that takes it a second to build.
-
-    Everybody would wait for it, and only checks of formats use it, which are none of ours.
-    """
-    grammar = "rfc3987_syntax"
-    if "jsonschema" in sys.modules or grammar in sys.modules:
-        return importlib.import_module("jsonschema")
-    sys.modules[grammar] = None  # type: ignore[assignment]
-    try:
-        return importlib.import_module("jsonschema")
-    finally:
-        del sys.modules[grammar]
