@@ -10,6 +10,8 @@ import pytest
 
 from desk.stack.managed.schemas import SchemaError, Undecodable, compiled
 from desk.stack.wire import agdx, cbor
+from desk.stack.wire.registry import checked_binding
+from desk.stack.wire.shape import ShapeError
 from tests.stack.banding import Bench
 from tests.stack.sdist import fixture
 from tests.stack.viewing import INDEX, JSON, PROJECTION, Views, pred
@@ -152,6 +154,22 @@ def test_a_field_name_no_reply_could_carry_is_refused(views, field):
     rules = {"fields": [{"name": field, "pointer": "/a"}], "inline_payload": False}
     body = {"id": "p", "name": "p", "version": 1, "content_type": "json", "extraction": rules}
     assert views.control({"RegisterProjection": body}) == "invalid_argument"
+
+
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [
+        ("stream:desk/" + "x" * 244, "counted, has at most 255 bytes (this one has 256)"),
+        (" a", "no space around it"),
+        ("", "needs a stream, a topic and an index"),
+    ],
+)
+def test_an_index_name_that_is_refused_says_why(index, says):
+    source = {"stream": "desk", "topic": "t"}
+    with pytest.raises(ShapeError) as refused:
+        checked_binding({"source": source, "index": index, "default_projection": "p"})
+    assert says in str(refused.value)
+    assert checked_binding({"source": source, "index": "x" * 255, "default_projection": "p"})
 
 
 async def test_quotes_and_sql_in_names_are_only_names(views):

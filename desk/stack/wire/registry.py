@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from desk.stack.wire import agdx, cbor
-from desk.stack.wire.query import valid_name
+from desk.stack.wire.query import MAX_NAME_BYTES, valid_name
 from desk.stack.wire.shape import ANY, BOOL, BYTES, LIST, MAP, TEXT, U32, Shape, ShapeError, check, optional
 
 CONTENT_TYPE_CODES = {
@@ -101,8 +101,14 @@ def checked_binding(body: Any) -> Body:
     default = body.get("default_projection") if isinstance(body, dict) else None
     body = check(body, _BINDING)
     check(body["source"], SOURCE)
-    if not body["source"]["stream"] or not body["source"]["topic"] or not valid_name(body["index"]):
+    if not body["source"]["stream"] or not body["source"]["topic"] or not body["index"]:
         raise ShapeError("a binding needs a stream, a topic and an index")
+    if not valid_name(body["index"]):
+        size = len(body["index"].encode("utf-8", "replace"))
+        raise ShapeError(
+            f"an index name, its scope `stream:<stream>/` counted, has at most {MAX_NAME_BYTES} bytes (this one "
+            f"has {size}), no control characters and no space around it"
+        )
     if not all(isinstance(name, str) for name in body.get("allowed_projections") or ()):
         raise ShapeError("allowed projections are ids")
     _check_retention(body.get("retention"))
