@@ -22,10 +22,11 @@ NUMERIC = ("n", "deep", "ts", "__laser_offset", "missing")
 ODD_FIELDS = ("__laser_nothing", "", " n", "ä" * 200, "a\0")
 OPERATORS = ("eq", "ne", "lt", "lte", "gt", "gte", "in", "contains", "prefix")
 VALUES: tuple[tuple[str, Any], ...] = (
-    ("long", 0), ("long", 1), ("long", -1), ("long", 3), ("long", 2**63 - 1), ("long", -(2**63)), ("long", 2**63),
-    ("long", 2**64), ("int", 2), ("double", 0.5), ("double", -0.0), ("double", 1e308), ("double", 2.0**53),
+    ("long", 0), ("long", 1), ("long", -1), ("long", 3), ("long", 2**63 - 1), ("long", -(2**63)),
+    ("int", 2), ("double", 0.5), ("double", -0.0), ("double", 1e308), ("double", 2.0**53),
     ("double", 9.223372036854775807e18), ("float", 0.25),
-    ("decimal", "1.5"), ("decimal", "NaN"), ("date", 1), ("timestamp_micros", 5),
+    ("decimal", {"unscaled": b"\x0f", "scale": 1}), ("decimal", {"unscaled": b"\x7f" * 16, "scale": 0}),
+    ("decimal", {"unscaled": b"\x80" + bytes(15), "scale": 38}), ("date", 1), ("timestamp_micros", 5),
     ("timestamp_tz_micros", 1 << 62), ("time_micros", 7), ("boolean", True), ("boolean", False), ("boolean", 1),
     ("string", ""), ("string", "x"), ("string", "row 1"), ("string", "1"), ("string", "1e3"), ("string", " 1"),
     ("string", "0x10"), ("string", "%"), ("string", "ä"), ("string", "\0"), ("string", "'"), ("string", "true"),
@@ -33,6 +34,8 @@ VALUES: tuple[tuple[str, Any], ...] = (
 )  # fmt: skip
 ODD_VALUES: tuple[tuple[str, Any], ...] = (
     ("string", 5), ("uuid", "x"), ("double", float("inf")), ("double", float("nan")), ("decimal", 3),
+    ("decimal", {"unscaled": b"\x01", "scale": -999_990}), ("decimal", {"unscaled": bytes(17), "scale": 0}),
+    ("long", 2**63), ("long", 10**5000), ("double", 10**5000),
     ("binary", b"x"), ("struct", []), ("long", "1"), ("string", b"\xff"),
 )  # fmt: skip
 FUNCTIONS = ("count", "count_distinct", "sum", "avg", "min", "max", "std_dev", "percentile")

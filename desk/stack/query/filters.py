@@ -164,10 +164,5 @@ def _prefix(sql: str, prefix: str, bind: Bindings) -> str:
 
 
 def _stored(number: float) -> float:
-    """A number SQLite can bind: integers beyond 64 bits become floats."""
-    if isinstance(number, int) and not I64_MIN <= number <= I64_MAX:
-        try:
-            return float(number)
-        except OverflowError:
-            return float("inf") if number > 0 else float("-inf")
-    return number
+    """A number SQLite can bind: a decimal's integer beyond 64 bits (16 bytes at most) becomes a float."""
+    return float(number) if isinstance(number, int) and not I64_MIN <= number <= I64_MAX else number
