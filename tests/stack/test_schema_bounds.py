@@ -1,10 +1,13 @@
 """Hostile schemas and bodies: every one ends soon, as one sentence and a dead letter, and nobody else waits."""
 
+import contextlib
 import io
 import json
 
 import fastavro
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from desk.stack.managed.avro_bounds import MAX_LEVELS, MAX_VALUES
 from desk.stack.managed.schemas import SchemaError, Undecodable, Violation, compiled
@@ -125,6 +128,24 @@ def test_every_kind_of_avro_value_is_walked():
     read = avro(KINDS).decode(out.getvalue())
     assert read["next"]["counts"] == value["counts"] and read["next"]["tags"] == value["tags"]
     assert (read["unit"], read["double"], read["again"]) == ("K", 1.25, "Y2Q=")
+
+
+ALL_KINDS = avro(KINDS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60), st.binary(max_size=8), st.integers(0, 60))
+def test_any_bytes_are_a_value_or_undecodable(data, more, place):
+    out = io.BytesIO()
+    value = {
+        "flag": True, "number": 5, "half": 0.5, "double": 1.25, "raw": b"ab", "again": b"cd", "unit": "K",
+        "tags": ["a", None], "counts": {"x": 1}, "next": None,
+    }  # fmt: skip
+    fastavro.schemaless_writer(out, fastavro.parse_schema(KINDS), {**value, "next": value})
+    whole = out.getvalue()
+    for body in (data, whole[:place] + more + whole[place + len(more) :], whole[:place]):
+        with contextlib.suppress(Undecodable):
+            json.dumps(ALL_KINDS.decode(body))
 
 
 async def test_a_hostile_avro_body_is_a_dead_letter_and_the_next_record_is_a_row(views):
