@@ -4,7 +4,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,15 @@ async def start(
     incidents: Sequence[Planned] = (),
     switches: Mapping[str, Mapping[str, str]] | None = None,
     on_line: Callable[[str], None] | None = None,
+    before: Callable[[], Awaitable[None]] | None = None,
     **settings: Any,
 ) -> "FleetDesk":
     """Start the stack (unless LASER_CONNECTION_STRING names one), the agents, dispatch and the simulator.
 
     name: of the folder below DESK_DATA; day: its name, which makes incident ids unique; with `resume` and another day
     the folder is kept and a new day begins in it; vans: 2 to 8; orders: how many customers order during the day;
-    incidents: those the simulator plays by itself; switches: per process. Raises DeskError.
+    incidents: those the simulator plays by itself; switches: per process; before: done when everything given is
+    known to be right, and before anything is started or a folder touched. Raises DeskError.
     """
     try:
         told = Settings.from_env().having(**settings)
@@ -63,9 +65,11 @@ async def start(
     for process in wanted:
         arguments.choice(process, AGENTS, "process named")
     folder = folders.place(told.data, name)
+    noted = folders.noted(folder) if resume else {}
+    if before is not None:
+        await before()
     given: dict[str, Any]
     if resume:
-        noted = folders.noted(folder)
         new = {"day": day, "vans": vans, "orders": orders}
         given = noted if day in ("", noted["day"]) else new
     else:

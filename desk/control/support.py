@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,14 @@ async def start(
     resume: bool = False,
     name: str = "support",
     on_line: Callable[[str], None] | None = None,
+    before: Callable[[], Awaitable[None]] | None = None,
     bank: str = "",
     **settings: Any,
 ) -> "SupportDesk":
     """Start the stack (unless one is named by LASER_CONNECTION_STRING) and the three agents.
 
-    name: of the folder below DESK_DATA; on_line: gets one line for each thing that came up; bank: "forgetful" for one
+    name: of the folder below DESK_DATA; on_line: gets one line for each thing that came up; before: done when
+    everything given is known to be right, and before anything is started or a folder touched; bank: "forgetful" for one
     without payment keys; settings: fields of Settings. Raises DeskError.
     """
     try:
@@ -54,8 +56,11 @@ async def start(
     if bank != "":
         known_bank(bank)
     folder = folders.place(told.data, name)
+    noted = folders.noted(folder) if resume else {}
+    if before is not None:
+        await before()
     if resume:
-        stream = folders.noted(folder)["stream"]
+        stream = noted["stream"]
     else:
         folders.fresh(folder)
         stream = f"support-{name}-{secrets.token_hex(3)}"

@@ -36,12 +36,13 @@ async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
 
     Every start has a data folder nobody else uses, so two notebooks can be open at once; folders of kernels that
     are gone are removed. With `name` (needed to `resume`) the folder is the one of that name. A desk that the same
-    variable holds is stopped first, as when a cell is run again. Raises DeskError.
+    variable holds is stopped first, as when a cell is run again, but not for settings that are refused. Raises
+    DeskError.
     """
     if get_ipython() is not None and (clicks := held_clicks()):
         print(clicks)
     cell = sys._getframe(1)
-    await _end_earlier(assigned(cell.f_code.co_filename, cell.f_lineno), cell.f_globals)
+    variable, namespace = assigned(cell.f_code.co_filename, cell.f_lineno), cell.f_globals
     if "name" not in settings and not resume:
         try:
             data = Settings.from_env().having(**{k: v for k, v in settings.items() if k == "data"}).data
@@ -52,7 +53,13 @@ async def start(desk: str, *, resume: bool = False, **settings: Any) -> Any:
             settings["name"] = free_name(data, desk)
         except OSError as error:
             raise unusable(data, error) from None
-    started = await control.start(desk, resume=resume, on_line=_say, **settings)
+    started = await control.start(
+        desk,
+        resume=resume,
+        on_line=_say,
+        before=lambda: _end_earlier(variable, namespace),
+        **settings,
+    )
     _started.append(started)
     return started
 
@@ -66,7 +73,7 @@ async def _end_earlier(variable: str, namespace: Mapping[str, Any]) -> None:
         name for name, value in namespace.items() if value is earlier and not name.startswith(_NOBODYS)
     ]
     if holders in ([], [variable]):
-        print("the desk started here before is stopped: a variable holds one")
+        print("the desk started here before is stopped first, so that none runs on unseen")
         await earlier.stop()
 
 

@@ -7,6 +7,7 @@ import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from desk.control import DeskError
 from desk.course.starting import _say, assigned, free_name, reset, start, sweep
 from tests.notebooks.lessons import left_behind
 
@@ -77,6 +78,11 @@ def test_the_variable_a_cell_gives_the_desk_to(cell: str, variable: str, tmp_pat
     assert assigned(str(file), len(cell.splitlines()) or 1) == variable
 
 
+async def run(shell: InteractiveShell, cell: str) -> None:
+    result = await shell.run_cell_async(cell, transformed_cell=cell)
+    result.raise_error()
+
+
 async def test_a_start_cell_run_again_ends_the_desk_it_started_before_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,25 +90,51 @@ async def test_a_start_cell_run_again_ends_the_desk_it_started_before_and_no_oth
     shell = InteractiveShell()
     start_cell = "support = await start('support')"
 
-    async def run(cell: str) -> None:
-        result = await shell.run_cell_async(cell, transformed_cell=cell)
-        result.raise_error()
-
     try:
-        await run("from desk.course import reset, start")
-        await run(start_cell)
+        await run(shell, "from desk.course import reset, start")
+        await run(shell, start_cell)
         first = shell.user_ns["support"]
-        await run("other = await start('support')")
+        await run(shell, "other = await start('support')")
         capsys.readouterr()
-        await run(start_cell)
+        await run(shell, start_cell)
         said = capsys.readouterr().out.splitlines()
-        assert said[0] == "the desk started here before is stopped: a variable holds one"
+        assert said[0] == "the desk started here before is stopped first, so that none runs on unseen"
         assert "resolver up" in said[3]
         second = shell.user_ns["support"]
         assert (first.running, second.running, shell.user_ns["other"].running) == (False, True, True)
-        await run("kept = support")
-        await run(start_cell)
+        await run(shell, "kept = support")
+        await run(shell, start_cell)
         assert second.running and shell.user_ns["support"].running
     finally:
-        await run("await reset()")
+        await run(shell, "await reset()")
+    assert left_behind(tmp_path) == []
+
+
+REFUSED = {
+    "start('suport')": "no desk 'suport'",
+    "start('support', polcy_pause=8)": "no setting 'polcy_pause'",
+    "start('support', policy_pause='long')": "not a number of seconds",
+    "start('support', bank='forgetfull')": "forgetfull",
+    "start('support', name='a/b')": "plain name",
+    "start('support', name='never', resume=True)": "no desk in",
+    "start('fleet', vans=99)": "2 to 8 vans",
+    "start('fleet', name='never', resume=True)": "no desk in",
+}
+
+
+async def test_a_start_that_is_refused_leaves_the_running_desk_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_DATA", str(tmp_path))
+    shell = InteractiveShell()
+    try:
+        await run(shell, "from desk.course import reset, start")
+        await run(shell, "support = await start('support')")
+        running = shell.user_ns["support"]
+        for call, says in REFUSED.items():
+            with pytest.raises(DeskError, match=says):
+                await run(shell, f"support = await {call}")
+            assert running.running and shell.user_ns["support"] is running, call
+    finally:
+        await run(shell, "await reset()")
     assert left_behind(tmp_path) == []
