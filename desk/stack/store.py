@@ -4,6 +4,7 @@ Durable here means: a committed transaction survives SIGKILL of any process (WAL
 power may lose the last commits; the file stays whole.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Sequence
@@ -55,6 +56,13 @@ def explain(error: apsw.Error, folder: Path) -> StoreError:
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError():
             return StoreError(f"The data in {folder} cannot be opened for writing: {error}.")
     return StoreError(f"The data in {folder} cannot be used: {error}.")
+
+
+def unwritable(error: OSError, folder: Path) -> StoreError:
+    """The sentence for a file that cannot be made or written in `folder`."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"The disk that holds {folder} is full.")
+    return StoreError(f"The folder {folder} cannot be written: {error.strerror}.")
 
 
 class Transaction:
@@ -169,7 +177,7 @@ def _own(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StoreError(f"The folder {folder} cannot be written: {error.strerror}.") from error
+        raise unwritable(error, folder) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
