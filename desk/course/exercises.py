@@ -1,8 +1,14 @@
 """check: did the learner see it? Each exercise has one right answer, the reason, and a hint when it is not it."""
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
+from numbers import Number
+from string import punctuation, whitespace
 from typing import Any
+
+import numpy as np
 
 from desk.control.arguments import shown
 from desk.control.errors import DeskError, awaited
@@ -241,6 +247,9 @@ EXERCISES: Mapping[str, Exercise] = {
 }
 """By notebook and number: "2.1" is the first exercise of notebook 02."""
 
+_AROUND = punctuation + whitespace
+_AROUND_MONEY = "$'\"" + whitespace
+
 
 def check(number: str, answer: Any) -> Verdict:
     """Judge an answer. `...` (nothing filled in yet) asks for one. Raises CheckError for an unknown number."""
@@ -255,9 +264,38 @@ def check(number: str, answer: Any) -> Verdict:
 
 
 def _same(answer: Any, right: Any) -> bool:
-    if isinstance(answer, str) and isinstance(right, str):
-        return answer.strip().lower() == right.lower()
+    """Whether an answer says the same, in whatever form: a list for a tuple, "$6.90" for 6.9, "a manager." for manager."""
+    if isinstance(right, tuple | list):
+        if isinstance(answer, str | bytes | Mapping | Set) or not isinstance(answer, Collection):
+            return False
+        return len(answer) == len(right) and all(map(_same, answer, right))
+    if isinstance(right, str):
+        return isinstance(answer, str) and _plain(answer) == _plain(right)
+    if isinstance(right, bool):
+        return _yes_or_no(answer) is right
+    return math.isclose(_number(answer), right, rel_tol=1e-6)
+
+
+def _plain(text: str) -> str:
+    """Without what a sentence has around a word: case, punctuation at the ends, a leading article."""
+    return re.sub(r"^(a|an|the)\s+", "", text.strip(_AROUND).lower())
+
+
+def _yes_or_no(answer: Any) -> bool | None:
+    if isinstance(answer, str):
+        return {"true": True, "yes": True, "false": False, "no": False}.get(_plain(answer))
+    return bool(answer) if isinstance(answer, bool | np.bool_) else None
+
+
+def _number(answer: Any) -> float:
+    """The number an answer is, or NaN, which is close to none."""
+    if isinstance(answer, bool) or not isinstance(answer, str | Number):
+        return math.nan
     try:
-        return bool(answer == right)
-    except ValueError:  # a whole table or array
-        return False
+        return float(answer.strip(_AROUND_MONEY).rstrip(".") if isinstance(answer, str) else answer)  # type: ignore[arg-type]
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # text that is none, a complex number, a whole one past floats
+        return math.nan
