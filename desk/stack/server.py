@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 36.0  # a group member silent for so long is evicted (clients ping every 5 s)
 SWEEP_SECONDS = 1.0
 RECEIVE_BYTES = 256 * 1024
+AHEAD_BYTES = 64 * 1024  # of a client's next requests, kept while an answer is worked on; then it has to wait
 WRONG_LOGIN_SECONDS = 0.5  # guessing is slow
 
 
@@ -68,7 +69,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._splitter.feed(self._received[:nbytes])
-        self._advance()
+        if self._busy:
+            self._restrain()
+        else:
+            self._advance()
 
     def pause_writing(self) -> None:
         self._choked = True
@@ -104,8 +108,13 @@ class Connection(asyncio.BufferedProtocol):
             self._advance()
 
     def _hold(self) -> None:
+        """The answer comes later. Reading goes on: only who reads learns that the client is gone."""
         self._busy = True
-        self._transport.pause_reading()
+        self._restrain()
+
+    def _restrain(self) -> None:
+        if self._splitter.waiting > AHEAD_BYTES:
+            self._transport.pause_reading()
 
     def _send(self, frame: bytes) -> None:
         if not self._closed:

@@ -7,7 +7,7 @@ import pytest
 from desk.stack.wire import agdx, cbor
 from tests.stack.fleet import bound, filled
 from tests.stack.sdist import fixture
-from tests.stack.viewing import agg, now_us
+from tests.stack.viewing import agg, endless, now_us
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def test_status_follows_a_query(views):
 
 
 async def test_a_running_query_is_cancelled(views, monkeypatch):
-    monkeypatch.setattr("desk.stack.query.surface.compiled", _endless)
+    monkeypatch.setattr("desk.stack.query.surface.compiled", endless)
     running = asyncio.create_task(views.reply(execution_id=b"c" * 16))
     request = {"v": 1, "execution_id": b"c" * 16}
     while (await views.ask(agdx.QUERY_STATUS, request)).get("Ok", {}).get("state") != "running":  # noqa: ASYNC110
@@ -40,7 +40,7 @@ async def test_a_running_query_is_cancelled(views, monkeypatch):
 
 
 async def test_a_query_past_its_deadline_is_stopped_and_holds_up_nobody(views, monkeypatch):
-    monkeypatch.setattr("desk.stack.query.surface.compiled", _endless)
+    monkeypatch.setattr("desk.stack.query.surface.compiled", endless)
     running = [
         asyncio.create_task(views.reply(execution_id=bytes((n,)) * 16, deadline_micros=now_us() + 200_000))
         for n in range(1, 6)  # more than there are threads
@@ -55,12 +55,12 @@ async def test_a_query_past_its_deadline_is_stopped_and_holds_up_nobody(views, m
 
 
 async def test_queries_whose_clients_are_gone_leave_their_threads(views, monkeypatch):
-    monkeypatch.setattr("desk.stack.query.surface.compiled", _endless)
+    monkeypatch.setattr("desk.stack.query.surface.compiled", endless)
     gone = [asyncio.create_task(views.reply(execution_id=bytes((n,)) * 16)) for n in range(1, 4)]
     request = {"v": 1, "execution_id": b"\x03" * 16}
     while (await views.ask(agdx.QUERY_STATUS, request)).get("Ok", {}).get("state") != "running":  # noqa: ASYNC110
         await asyncio.sleep(0)
-    for task in gone:  # what the server does with a connection that is lost
+    for task in gone:  # what the server does with a connection that is lost (test_query_departures.py)
         task.cancel()
     await asyncio.gather(*gone, return_exceptions=True)
     assert (await views.ask(agdx.QUERY_STATUS, request))["Ok"]["state"] == "cancelled"
@@ -80,12 +80,3 @@ async def test_a_failed_query_tells_why_and_its_status_too(views):
     assert error == {"Backend": "integer overflow"}
     status = (await views.ask(agdx.QUERY_STATUS, {"v": 1, "execution_id": b"f" * 16}))["Ok"]
     assert status["state"] == "failed" and status["error"] == error
-
-
-def _endless(query, snapshot, page):
-    """A statement that never ends by itself."""
-    from desk.stack.query.compile import Statement
-    from desk.stack.wire.query_reply import Output
-
-    sql = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
-    return Statement(sql, (), [Output("x", "long")], False, False, None)

@@ -5,8 +5,10 @@ import time
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
+from desk.stack.query.compile import Statement
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.iggy import Headers
+from desk.stack.wire.query_reply import Output
 from tests.stack.banding import CALLER, Bench
 from tests.stack.rebuilding import assert_rebuilds
 
@@ -167,6 +169,12 @@ def order(*fields: str) -> list[dict[str, str]]:
 
 def now_us() -> int:
     return time.time_ns() // 1000
+
+
+def endless(query: Any, snapshot: Any, page: Any) -> Statement:
+    """In place of the query compiler: a statement that never ends by itself."""
+    sql = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    return Statement(sql, (), [Output("x", "long")], False, False, None)
 
 
 Documents = Iterable[Mapping[str, Any]]

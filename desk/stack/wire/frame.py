@@ -63,6 +63,11 @@ class Splitter:
     def feed(self, data: bytes | memoryview) -> None:
         self._buffer += data
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that no frame was made of yet."""
+        return len(self._buffer)
+
     def next(self) -> bytes | memoryview | None:
         """The next whole frame, None when more bytes are needed; BadFrame for a size out of bounds.
 
