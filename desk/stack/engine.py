@@ -56,6 +56,9 @@ class Managed(Protocol):
     def reload(self) -> None:
         """A transaction failed: forget caches, read the file again."""
 
+    def close(self) -> None:
+        """The stack ends: let go of the file."""
+
 
 class Broken(SystemExit):
     """Memory and file cannot be brought together any more. A SystemExit, so that no event loop swallows it."""
@@ -112,7 +115,14 @@ class Engine:
         caller = Caller(session.number, session.user or 0, session.address)
         if code in self.managed.MUTATIONS:
             return self._change(self.managed.handle, code, body, caller)
-        return self.managed.handle(code, body, caller)
+        return self._look(self.managed.handle, code, body, caller)
+
+    def _look(self, work: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Call `work`, which reads the file outside a transaction; what is wrong with the file is a StoreError."""
+        try:
+            return work(*arguments)
+        except FILE_ERRORS as error:
+            raise explain(error, self.store.folder) from error
 
     def _fold(self, stream: str, topic: str, partition: int, batch: Stored) -> None:
         managed = self.managed
@@ -148,6 +158,11 @@ class Engine:
         except (apsw.Error, StoreError) as error:
             raise Broken(str(error)) from error
 
+    def close(self) -> None:
+        """No more requests: whoever reads the file beside the writer lets go of it."""
+        if self.managed is not None:
+            self.managed.close()
+
     def leave(self, session: Session) -> None:
         """Logout, eviction or a new login: the session's memberships end."""
         if session.epoch:
@@ -164,6 +179,7 @@ class Engine:
     def sweep(self, now: float) -> None:
         """What time does: hand-offs that waited too long, records past their topic's expiry or size."""
         self.broker.groups.expire_handoffs(now)
-        due = retention.due(self.store.db, (topic for _, topic in self.broker.topology.topics()))
+        topics = (topic for _, topic in self.broker.topology.topics())
+        due = self._look(retention.due, self.store.db, topics)
         if due:
             self._change(retention.sweep, self.store.db, due)

@@ -1,8 +1,10 @@
 """A disk that is full, data that is damaged: one sentence, nothing half done, and on again when there is room."""
 
+import apsw
 import pytest
 
 from desk.stack.store import FILE, StoreError
+from desk.stack.wire import agdx, cbor
 from desk.stack.wire.codes import Code
 from desk.stack.wire.scalars import U32, identifier, name
 from tests.stack.brokers import Client, engine, poll_body, polled, send_body
@@ -83,3 +85,40 @@ async def test_a_damaged_page_is_reported_and_the_rest_is_served(tmp_path):
     assert code == 0
     assert "is damaged" in complaints
     assert "Traceback" not in complaints
+
+
+def test_a_damaged_page_met_by_the_sweep_is_told_in_one_sentence(tmp_path, monkeypatch):
+    def damaged(*_):
+        raise apsw.CorruptError("database disk image is malformed")
+
+    with engine(tmp_path) as made:
+        monkeypatch.setattr("desk.stack.engine.retention.due", damaged)
+        with pytest.raises(StoreError, match="is damaged"):
+            made.sweep(0)
+
+
+def key(number):
+    return {"v": 1, "namespace": "n", "key": b"key-%03d" % number}
+
+
+async def test_a_damaged_page_of_keys_is_reported_and_the_rest_is_served(tmp_path):
+    async with stack_process(tmp_path) as stack:
+        client = await RawClient.connect(stack.connection)
+        for number in range(200):
+            request = cbor.dumps({**key(number), "value": b"y" * 1_000})
+            body = cbor.dumps({"v": 1, "operation_id": number + 1, "payload": request})
+            assert b"bOk" in (await client.ask(agdx.KV_SET, body)).body
+        client.close()
+        assert await stack.stop() == (0, "")
+    page = (tmp_path / FILE).read_bytes().index(b"key-100" + b"y" * 1_000) // PAGE
+    damage(tmp_path, page * PAGE)
+    async with stack_process(tmp_path) as stack:
+        client = await RawClient.connect(stack.connection)
+        assert (await client.ask(agdx.KV_GET, cbor.dumps(key(100)))).status == 1
+        for number in (0, 199):
+            assert b"y" * 1_000 in (await client.ask(agdx.KV_GET, cbor.dumps(key(number)))).body
+        client.close()
+        code, complaints = await stack.stop()
+    assert code == 0
+    (complaint,) = complaints.splitlines()
+    assert f"The data in {tmp_path} is damaged" in complaint
