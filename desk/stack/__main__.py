@@ -70,6 +70,7 @@ async def serve(options: argparse.Namespace) -> None:
         }
         print(json.dumps(told), flush=True)
         await Server(engine, access).run(listener, stop)
+        engine.close()
     finally:
         store.close()
 

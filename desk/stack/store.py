@@ -4,6 +4,7 @@ Durable here means: a committed transaction survives SIGKILL of any process (WAL
 power may lose the last commits; the file stays whole.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -167,8 +168,19 @@ class Store:
             return
         self._closed = True
         self._checkpointer.close()
+        _copy_home(self.db)
         self.db.close()
         os.close(self._lock)
+
+
+def _copy_home(db: apsw.Connection) -> None:
+    """Everything into the file itself, where damage is noticed, and an empty WAL.
+
+    What cannot be copied, for want of room or for a reader that is still there, stays in the WAL.
+    """
+    db.set_busy_timeout(0)
+    with contextlib.suppress(apsw.Error):
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 def _own(folder: Path) -> int:

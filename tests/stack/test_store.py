@@ -151,6 +151,17 @@ def test_the_wal_starts_over_after_a_reader_held_it(store):
     reader.close()
 
 
+def test_closing_copies_everything_even_beside_a_reader(store):
+    reader = store.reader()
+    with store.transaction():
+        store.db.execute("INSERT INTO notes VALUES (?)", ("x" * 40_000,))
+    assert len(texts(reader)) == 1
+    store.close()
+    assert b"x" * 4_000 in store.path.read_bytes()
+    assert store.path.with_name(FILE + "-wal").stat().st_size == 0
+    reader.close()
+
+
 def test_copying_waits_for_a_pause_and_closing_for_nothing(store, monkeypatch):
     monkeypatch.setattr("desk.stack.checkpoint.QUIET", 60)
     write_until(store, lambda: store._checkpointer._running)

@@ -117,6 +117,11 @@ class Band:
         for surface in self.surfaces.values():
             surface.disconnected(client_id)
 
+    def close(self) -> None:
+        """Let go of the file, before the store closes it."""
+        for surface in self.surfaces.values():
+            surface.close()
+
     # ---- mutations
 
     def _mutate(self, route: Route, body: bytes, caller: Caller) -> bytes:

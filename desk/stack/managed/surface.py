@@ -132,5 +132,8 @@ class Surface:
     def disconnected(self, client_id: int) -> None:
         """A connection is gone."""
 
+    def close(self) -> None:
+        """The stack ends: let go of the file."""
+
     def reload(self) -> None:
         """Forget everything cached and read it again from the tables (at the start, after a rollback)."""

@@ -114,12 +114,13 @@ class Runner:
         self._jobs.put(job)
         return job
 
-    def close(self) -> None:
-        """Let the threads end once they have nothing to do."""
+    def close(self, patience: float = 1.0) -> None:
+        """Let the threads end once they have nothing to do; wait `patience` seconds for them, not longer."""
         for _ in self._threads:
             self._jobs.put(None)
+        until = time.monotonic() + patience
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
         self._threads = []
 
     def _settled(self, _future: asyncio.Future[Any]) -> None:

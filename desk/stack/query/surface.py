@@ -92,6 +92,10 @@ class Queries(Surface):
     def status(self, request: Request, _context: Context) -> dict[str, Any]:
         return self._known(request).wire()
 
+    def close(self) -> None:
+        """The readers go; a query that does not end in a second keeps its own."""
+        self.runner.close()
+
     plain: ClassVar[Mapping[int, PlainHandler]] = {
         agdx.QUERY: query,
         agdx.QUERY_PAGE: page,
