@@ -17,6 +17,7 @@ import apsw
 from desk.stack.query import functions
 
 THREADS = 3
+STEPS = 100_000  # of SQLite's machine, about a millisecond: how often a statement asks whether it was stopped
 Work = Callable[[apsw.Connection], Any]
 
 
@@ -75,11 +76,14 @@ class Job:
             if self.why:
                 raise Stopped(self.why)
             self._connection = connection
+        # an interrupt that comes between two statements is lost
+        connection.set_progress_handler(lambda: bool(self.why), STEPS)
         try:
             return self.work(connection)
         except apsw.InterruptError:
             raise Stopped(self.why or "cancelled") from None
         finally:
+            connection.set_progress_handler(None)
             with self._lock:
                 self._connection = None
 
