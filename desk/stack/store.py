@@ -18,6 +18,7 @@ from desk.stack.checkpoint import Checkpointer
 VERSION = 1  # PRAGMA user_version of the data this code writes
 FILE = "stack.sqlite"
 LOCK = "stack.lock"
+ROOM = 65_536  # bytes: SQLite's index of the WAL and a page or two
 # 4 KiB pages make a large batch (one row of some 300 KB) dear, 16 KiB pages every small commit
 PRAGMAS = """
 PRAGMA page_size = 8192;
@@ -52,6 +53,8 @@ def explain(error: apsw.Error, folder: Path) -> StoreError:
     match error:
         case apsw.FullError():
             return StoreError(f"The disk that holds {folder} is full: nothing was changed.")
+        case apsw.IOError() | apsw.CantOpenError() if _no_room(folder):  # for the files beside the data
+            return StoreError(f"The disk that holds {folder} is full: nothing was changed.")
         case apsw.CorruptError() | apsw.NotADBError():
             return StoreError(f"The data in {folder} is damaged: {error}.")
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.CantOpenError():
@@ -59,10 +62,19 @@ def explain(error: apsw.Error, folder: Path) -> StoreError:
     return StoreError(f"The data in {folder} cannot be used: {error}.")
 
 
+def _no_room(folder: Path) -> bool:
+    """Is there less room on the disk than the smallest start needs?"""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < ROOM
+
+
 def unwritable(error: OSError, folder: Path) -> StoreError:
     """The sentence for a file that cannot be made or written in `folder`."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"The disk that holds {folder} is full.")
+        return StoreError(f"The disk that holds {folder} is full: nothing was changed.")
     return StoreError(f"The folder {folder} cannot be written: {error.strerror}.")
 
 
@@ -127,7 +139,7 @@ class Store:
             db.set_busy_timeout(5_000)
             _guard(folder, db)
             db.execute(PRAGMAS).fetchall()  # undrawn rows of the first would stop the others from running
-            with db:
+            with Transaction(folder, db):
                 for schema in (META, *schemas):
                     db.execute(schema)
                 db.pragma("user_version", VERSION)
@@ -191,18 +203,29 @@ def _own(folder: Path) -> int:
     except OSError as error:
         raise unwritable(error, folder) from error
     try:
+        _lock(folder, lock)
+    except OSError as error:
+        os.close(lock)
+        raise unwritable(error, folder) from error
+    except StoreError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _lock(folder: Path, lock: int) -> None:
+    """Lock the open file `lock` and write down whose it is."""
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = os.read(lock, 32).decode(errors="replace").strip() or "unknown"
-        os.close(lock)
         raise StoreError(f"The folder {folder} is already in use by the stack with pid {owner}.") from None
     file = folder / FILE
     if file.exists() and not os.access(file, os.R_OK | os.W_OK, effective_ids=True):
-        os.close(lock)  # before SQLite leaves an empty WAL beside it
+        # said before SQLite leaves an empty WAL beside it
         raise StoreError(f"The file {file} cannot be written.")
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-    return lock
 
 
 def _guard(folder: Path, db: apsw.Connection) -> None:

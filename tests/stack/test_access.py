@@ -48,7 +48,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("builtins.open", full)
-        with pytest.raises(StoreError, match=r"^The disk that holds \S+ is full\.$"):
+        with pytest.raises(StoreError, match=r"^The disk that holds \S+ is full: nothing was changed\.$"):
             password(tmp_path)
     assert not list(tmp_path.iterdir())
     assert password(tmp_path)

@@ -1,9 +1,13 @@
 """A disk that is full, data that is damaged: one sentence, nothing half done, and on again when there is room."""
 
+import errno
+import os
+from types import SimpleNamespace
+
 import apsw
 import pytest
 
-from desk.stack.store import FILE, StoreError
+from desk.stack.store import FILE, Store, StoreError, explain
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.codes import Code
 from desk.stack.wire.scalars import U32, identifier, name
@@ -34,6 +38,45 @@ def test_a_full_disk_refuses_and_leaves_everything_as_it_was(tmp_path):
         assert [record.payload for record in client.poll()] == [b"before", b"after"]
     with engine(tmp_path) as made:
         assert [record.payload for record in Client(made).poll()] == [b"before", b"after"]
+
+
+FULL = r"^The disk that holds \S+ is full: nothing was changed\.$"
+
+
+def test_a_disk_without_room_for_a_byte_is_told(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", full)
+        with pytest.raises(StoreError, match=FULL):
+            Store.open(tmp_path, [])
+    Store.open(tmp_path, []).close()
+
+
+def test_the_failure_is_told_and_not_that_sqlite_has_rolled_back_by_itself(tmp_path):
+    """As it does on a full disk."""
+    with pytest.raises(StoreError, match="UNIQUE"):
+        Store.open(tmp_path, ["CREATE TABLE t (x UNIQUE); INSERT OR ROLLBACK INTO t VALUES (1), (1)"])
+
+
+def test_a_disk_that_is_full_before_the_tables_are_made_is_told(tmp_path):
+    tables = ";".join(f"CREATE TABLE IF NOT EXISTS t{number} (x)" for number in range(20))
+    with pytest.raises(StoreError, match=FULL):
+        Store.open(tmp_path, ["PRAGMA max_page_count = 5", tables])
+    Store.open(tmp_path, [tables]).close()
+
+
+@pytest.mark.parametrize("error", [apsw.IOError, apsw.CantOpenError])
+def test_what_sqlite_calls_otherwise_is_told_as_a_full_disk_when_there_is_no_room(
+    tmp_path, monkeypatch, error
+):
+    assert "is full" not in str(explain(error("disk I/O error"), tmp_path))
+    real = os.statvfs(tmp_path)
+    full = SimpleNamespace(f_bavail=2, f_frsize=real.f_frsize)
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(StoreError, match=FULL):
+        raise explain(error("disk I/O error"), tmp_path)
 
 
 PAGE = 8_192  # of the file, as store.py sets it
