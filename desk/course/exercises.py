@@ -56,13 +56,13 @@ EXERCISES: Mapping[str, Exercise] = {
         asks="Who decides about a refund above the limit?",
         right="manager",
         why="The rule knows its own limit: above it this desk refuses and names who may decide.",
-        hint="Look at the text of the policy row: timeline(support, it).",
+        hint="timeline(support, ticket), with your ticket in it. Read the reply to its end: whom does it name?",
     ),
     "1.2": Exercise(
         asks="You declined first and approved second: is the refund paid, True or False?",
         right=False,
         why="The first answer is stored, and whoever comes later finds it there; two people cannot both decide.",
-        hint="Count: counts(support, it). Which of your two answers is in the timeline?",
+        hint="Count: counts(support, it), where it is the new ticket. Which of your two answers is in its timeline?",
     ),
     "2.1": Exercise(
         asks="How many lookups were made for this ticket?",
@@ -74,7 +74,7 @@ EXERCISES: Mapping[str, Exercise] = {
         asks="How often was the policy step held?",
         right=0,
         why="There is a bookmark, so the next process replays: it looks up again, but whoever replays does not hold.",
-        hint="In the upper half of resolve, after the bookmark is found, is there a call of hold?",
+        hint="Which half of resolve does the process go through that finds a bookmark? Follow it line by line.",
     ),
     "3.1": Exercise(
         asks="How many payments too many does the worst row have?",
@@ -86,13 +86,13 @@ EXERCISES: Mapping[str, Exercise] = {
         asks="How often is the bank asked for this ticket?",
         right=1,
         why="The note says done, so the next process has no reason to go to the bank.",
-        hint="Run it with kill='billing' and at='closed', then look at counts(support, it).",
+        hint="Look at counts(support, it) of the ticket you have just run, not of one above.",
     ),
     "3.3": Exercise(
         asks="How often is the bank asked, by both processes together?",
         right=1,
         why="Both had the note: one had written it, the other found it.",
-        hint="counts(support, it). What does the second process find, and what has the first still to do?",
+        hint="Look at counts(support, it). What does the second process find, and what has the first still to do?",
     ),
     "4.1": Exercise(
         asks="However often the ticket is hit, how often is its person asked?",
@@ -164,13 +164,13 @@ EXERCISES: Mapping[str, Exercise] = {
         asks="How often was each customer of van-1 told?",
         right=1,
         why="Nothing had gone out before the letter was parked, and after the redrive everything went out once.",
-        hint="told(fleet, it), once it is closed.",
+        hint="Look at told(fleet, …) of the closure you made, once it is closed.",
     ),
     "10.1": Exercise(
         asks="Close the road for van-2 once more. Which time does the message say it is?",
         right="third",
         why="Two days and a new incident are three records; the same incident again would have been one.",
-        hint="told(fleet, it), once it is closed, and read the last sentence of a message.",
+        hint="Read the last sentence of a message: told(fleet, …) of the closure you made, once it is closed.",
     ),
     "10.2": Exercise(
         asks="How many items does each of the two recalls have, with dedup and without?",
@@ -293,9 +293,5 @@ def _number(answer: Any) -> float:
         return math.nan
     try:
         return float(answer.strip(_AROUND_MONEY).rstrip(".") if isinstance(answer, str) else answer)  # type: ignore[arg-type]
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # text that is none, a complex number, a whole one past floats
+    except (TypeError, ValueError, OverflowError):  # a complex number, text that is none, one past floats
         return math.nan
