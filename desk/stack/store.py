@@ -8,7 +8,7 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -137,7 +137,8 @@ class Store:
         try:
             db = apsw.Connection(str(folder / FILE))
             db.set_busy_timeout(5_000)
-            _guard(folder, db)
+            with _left_alone(db, folder):
+                _guard(folder, db)
             db.execute(PRAGMAS).fetchall()  # undrawn rows of the first would stop the others from running
             with Transaction(folder, db):
                 for schema in (META, *schemas):
@@ -226,6 +227,16 @@ def _lock(folder: Path, lock: int) -> None:
         raise StoreError(f"The file {file} cannot be written.")
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+
+
+@contextlib.contextmanager
+def _left_alone(db: apsw.Connection, folder: Path) -> Iterator[None]:
+    """A WAL that lies beside the data stays as it is when `db` is closed before the end of this."""
+    wal = folder / f"{FILE}-wal"
+    kept = wal.exists() and wal.stat().st_size > 0  # an empty one is SQLite's own, made by looking
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(kept))
+    yield
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
 def _guard(folder: Path, db: apsw.Connection) -> None:

@@ -64,6 +64,19 @@ def test_newer_data_is_refused_and_left_as_it_is(store, tmp_path):
     assert (tmp_path / "data" / FILE).read_bytes() == before
 
 
+def test_newer_data_keeps_the_wal_that_lies_beside_it(store, tmp_path):
+    store.db.pragma("user_version", VERSION + 1)
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in (FILE, FILE + "-wal"):  # as SIGKILL leaves them
+        (left / name).write_bytes((tmp_path / "data" / name).read_bytes())
+    before = {path.name: path.read_bytes() for path in left.iterdir()}
+    with pytest.raises(StoreError, match="newer version"):
+        Store.open(left, [TABLE])
+    assert {name: (left / name).read_bytes() for name in before} == before
+    store.db.pragma("user_version", VERSION)
+
+
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):
     (tmp_path / FILE).write_bytes(b"a shopping list, not a database" * 100)
     with pytest.raises(StoreError, match="is damaged"):
