@@ -203,9 +203,9 @@ EXERCISES: Mapping[str, Exercise] = {
         hint="Compare with later.frames.equals(day.frames), and the same for events.",
     ),
     "13.1": Exercise(
-        asks="Which check would notice a parcel that was delivered twice?",
+        asks="Which check would notice a parcel that went back to the depot and was delivered, too?",
         right="parcels_once",
-        why="It counts events, repeats included, and asks for exactly one for each parcel.",
+        why="It counts both ways in which a parcel can end, repeats included, and asks for exactly one for each.",
         hint="Read what each of them compares. Which says something about one parcel, and not about totals?",
     ),
     "13.2": Exercise(
