@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from desk.stack.broker.access import Access
+from desk.stack.broker.access import Access, check
 from desk.stack.engine import SCHEMAS, Broken, Engine
 from desk.stack.managed.band import Band
 from desk.stack.server import Server
@@ -33,24 +33,31 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def listen(port: int) -> socket.socket:
     """A listening socket on loopback; StoreError when the port cannot be had."""
+    if not 0 <= port <= 65_535:
+        raise StoreError(f"Port {port} cannot be used: a port is a number from 0 to 65535.")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
         listener.listen(512)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise StoreError(f"Port {port} on {HOST} cannot be used: {reason}.") from error
+        raise StoreError(f"Port {port} on {HOST} cannot be used: {error.strerror}.") from error
     return listener
 
 
-async def serve(options: argparse.Namespace) -> None:
+async def start(options: argparse.Namespace) -> None:
+    """Look at what was asked for before anything is made, then serve."""
+    check(options.username, options.password)
+    with listen(options.port) as listener:
+        await serve(options, listener)
+
+
+async def serve(options: argparse.Namespace, listener: socket.socket) -> None:
     """From an empty or used folder to a served one, until SIGTERM or SIGINT."""
     store = Store.open(options.data, (*SCHEMAS, *Band.SCHEMAS))
     try:
         access = Access.of_folder(options.data, options.username, options.password)
-        listener = listen(options.port)
         port = listener.getsockname()[1]
         try:
             engine = Engine(store, user=access.user, host=HOST, port=port, managed=Band)
@@ -78,7 +85,7 @@ async def serve(options: argparse.Namespace) -> None:
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
-        asyncio.run(serve(arguments()))
+        asyncio.run(start(arguments()))
     except (StoreError, Broken) as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)

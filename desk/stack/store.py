@@ -16,6 +16,7 @@ import apsw
 from desk.stack.checkpoint import Checkpointer
 
 VERSION = 1  # PRAGMA user_version of the data this code writes
+APPLICATION = int.from_bytes(b"Desk")  # PRAGMA application_id, which says that the file is ours
 FILE = "stack.sqlite"
 LOCK = "stack.lock"
 ROOM = 65_536  # bytes: SQLite's index of the WAL and a page or two
@@ -143,6 +144,7 @@ class Store:
             with Transaction(folder, db):
                 for schema in (META, *schemas):
                     db.execute(schema)
+                db.pragma("application_id", APPLICATION)
                 db.pragma("user_version", VERSION)
         except (apsw.Error, StoreError) as error:
             if db is not None:
@@ -240,8 +242,18 @@ def _left_alone(db: apsw.Connection, folder: Path) -> Iterator[None]:
 
 
 def _guard(folder: Path, db: apsw.Connection) -> None:
-    version = db.pragma("user_version")
+    application, version = db.pragma("application_id"), db.pragma("user_version")
+    if application != APPLICATION and (application or not _unnamed(db, version)):
+        raise StoreError(f"The file {folder / FILE} belongs to another program.")
     if version > VERSION:
         raise StoreError(
             f"The data in {folder} was written by a newer version ({version}, this one knows {VERSION})."
         )
+
+
+def _unnamed(db: apsw.Connection, version: int) -> bool:
+    """Is a file without an application's name empty, or one that we wrote before we put our name in?"""
+    tables = dict(db.execute("SELECT name, sql FROM sqlite_schema"))
+    if not tables:
+        return not version
+    return tables.get("meta") == META.replace("IF NOT EXISTS ", "").rstrip(";")

@@ -59,12 +59,20 @@ async def test_a_folder_in_use_is_refused(tmp_path):
         assert f"already in use by the stack with pid {stack.pid}" in await refusal(tmp_path)
 
 
-async def test_a_port_in_use_is_refused(tmp_path):
+async def test_a_port_in_use_is_refused_before_anything_is_made(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"Port {port} on 127.0.0.1 cannot be used" in await refusal(tmp_path, "--port", port)
+        assert f"Port {port} on 127.0.0.1 cannot be used" in await refusal(tmp_path / "data", "--port", port)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+async def test_a_number_that_is_no_port_is_refused_before_anything_is_made(tmp_path, port):
+    said = await refusal(tmp_path / "data", "--port", port)
+    assert said == f"Port {port} cannot be used: a port is a number from 0 to 65535.\n"
+    assert not (tmp_path / "data").exists()
 
 
 async def test_data_of_a_newer_version_is_refused(tmp_path):
@@ -85,7 +93,9 @@ async def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
 
 async def test_a_password_that_would_break_the_connection_string_is_refused(tmp_path):
-    assert "connection string" in await refusal(tmp_path, "--password", "a@b")
+    for option in (("--password", "a@b"), ("--password", ""), ("--username", "a/b")):
+        assert "connection string" in await refusal(tmp_path / "data", *option)
+    assert not (tmp_path / "data").exists(), "it is refused before anything is made"
 
 
 async def test_only_loopback_is_listened_on(tmp_path):

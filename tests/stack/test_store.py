@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from desk.stack.store import FILE, VERSION, Store, StoreError
+from desk.stack.store import APPLICATION, FILE, PRAGMAS, VERSION, Store, StoreError
 
 TABLE = "CREATE TABLE IF NOT EXISTS notes (text TEXT)"
 
@@ -75,6 +75,45 @@ def test_newer_data_keeps_the_wal_that_lies_beside_it(store, tmp_path):
         Store.open(left, [TABLE])
     assert {name: (left / name).read_bytes() for name in before} == before
     store.db.pragma("user_version", VERSION)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE TABLE batches (x)",
+        "CREATE TABLE batches (x); PRAGMA user_version = 1",
+        "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT); PRAGMA user_version = 1",
+        "PRAGMA application_id = 7",
+        "PRAGMA user_version = 9",
+        "PRAGMA journal_mode = WAL; CREATE TABLE batches (x)",
+    ],
+)
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path, made):
+    db = apsw.Connection(str(tmp_path / FILE))
+    db.execute(made).fetchall()
+    db.close()
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(StoreError, match="belongs to another program"):
+        Store.open(tmp_path, [TABLE])
+    assert (tmp_path / FILE).read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} <= {FILE, "stack.lock"}
+
+
+def test_data_from_before_the_file_had_our_name_in_it_is_opened(store, tmp_path):
+    store.db.execute("INSERT INTO notes VALUES ('old')")
+    store.db.pragma("application_id", 0)
+    store.close()
+    again = Store.open(tmp_path / "data", [TABLE])
+    assert texts(again.db) == ["old"]
+    assert again.db.pragma("application_id") == APPLICATION
+    again.close()
+
+
+def test_a_start_that_was_cut_off_before_the_tables_is_nobody_elses(tmp_path):
+    db = apsw.Connection(str(tmp_path / FILE))
+    db.execute(PRAGMAS).fetchall()
+    db.close()
+    Store.open(tmp_path, [TABLE]).close()
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path):

@@ -14,15 +14,17 @@ FILE = "password"
 _URL_SAFE = re.compile(r"[A-Za-z0-9._~-]{1,255}")
 
 
+def check(*texts: str | None) -> None:
+    """Refuse, with StoreError, a user or password that cannot be used; None is one that is not given."""
+    if not all(text is None or _URL_SAFE.fullmatch(text) for text in texts):
+        raise StoreError("User and password go into a connection string: letters, digits and . _ ~ - only.")
+
+
 class Access:
     """The user and password that log in."""
 
     def __init__(self, user: str, password: str) -> None:
-        for text in (user, password):
-            if not _URL_SAFE.fullmatch(text):
-                raise StoreError(
-                    "User and password go into a connection string: letters, digits and . _ ~ - only."
-                )
+        check(user, password)
         self.user = user
         self.password = password
 
