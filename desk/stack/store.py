@@ -7,6 +7,7 @@ power may lose the last commits; the file stays whole.
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 import apsw
 
 from desk.stack.checkpoint import Checkpointer
+from desk.stack.unread import unread_commits
+
+log = logging.getLogger(__name__)
 
 VERSION = 1  # PRAGMA user_version of the data this code writes
 APPLICATION = int.from_bytes(b"Desk")  # PRAGMA application_id, which says that the file is ours
@@ -140,6 +144,7 @@ class Store:
             db.set_busy_timeout(5_000)
             with _left_alone(db, folder):
                 _guard(folder, db)
+                _tell_unread(folder, db)
             db.execute(PRAGMAS).fetchall()  # undrawn rows of the first would stop the others from running
             with Transaction(folder, db):
                 for schema in (META, *schemas):
@@ -248,6 +253,16 @@ def _guard(folder: Path, db: apsw.Connection) -> None:
     if version > VERSION:
         raise StoreError(
             f"The data in {folder} was written by a newer version ({version}, this one knows {VERSION})."
+        )
+
+
+def _tell_unread(folder: Path, db: apsw.Connection) -> None:
+    """No reason not to start: a loss of power may do it, and then it costs what it may cost."""
+    wal = folder / f"{FILE}-wal"
+    if wal.exists() and (lost := unread_commits(db, wal)):
+        log.warning(
+            "The last commits in %s cannot be read, %d or more of them: the disk damaged them or lost power.",
+            *(wal, lost),
         )
 
 
