@@ -3,7 +3,8 @@
 Rules. A van's last report in a demo minute is where it was then; a minute without one keeps the last. An event belongs
 to the minute it names; who has no demo clock (the supervisor, a person at the desk) writes none, and then it is the
 last minute named before it on the log. An event written twice (same id) counts once. Of the positions only one report
-a van and minute is kept, so memory grows with the frames and not with the records.
+a van and minute is kept, so memory grows with the frames and not with the records. What is not the desk's is passed
+over and counted.
 """
 
 from collections import Counter
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+
+from desk.analysis.ours import is_event, is_position
 
 Record = Mapping[str, Any]
 
@@ -68,21 +71,29 @@ class Fold:
 
     spots: dict[int, dict[str, Record]] = field(default_factory=dict)
     events: list[Record] = field(default_factory=list)
+    foreign: int = 0
+    """How many records were not the desk's."""
     _seen: set[str] = field(default_factory=set)
     _minute: float = 0.0
 
-    def positions(self, records: Iterable[Record]) -> None:
+    def positions(self, records: Iterable[Any]) -> None:
         """Keep the last report of each van in each minute."""
         spots = self.spots
         for record in records:
+            if not is_position(record):
+                self.foreign += 1
+                continue
             minute = int(record["minute"])
             if minute not in spots:
                 spots[minute] = {}
             spots[minute][record["van"]] = record
 
-    def happenings(self, records: Iterable[Record]) -> None:
+    def happenings(self, records: Iterable[Any]) -> None:
         """Tag each event with its minute."""
         for record in records:
+            if not is_event(record):
+                self.foreign += 1
+                continue
             if record["id"] in self._seen:
                 continue
             self._seen.add(record["id"])

@@ -36,10 +36,13 @@ class Rewind:
     minutes: tuple[Frame, ...]
     read: int
     """How many records the two cursors gave."""
+    foreign: int = 0
+    """How many of them were not the desk's and were passed over."""
 
     def __repr__(self) -> str:
         last = time_of_day(len(self.minutes) - 1) if self.minutes else "never"
-        return f"{counted(len(self.minutes), 'frame')} from {counted(self.read, 'record')}; the day ends at {last}"
+        words = f"{counted(len(self.minutes), 'frame')} from {counted(self.read, 'record')}; the day ends at {last}"
+        return words + (f"; not the desk's and passed over: {self.foreign}" if self.foreign else "")
 
     @cached_property
     def frames(self) -> pd.DataFrame:
@@ -90,13 +93,21 @@ async def rewind(laser: ls.Laser, day: str) -> Rewind:
     """Read that day's two topics from their first record to their last. `laser`: connected with the day's stream."""
     fold = Fold()
     read = await _read(laser, POSITIONS, fold.positions) + await _read(laser, EVENTS, fold.happenings)
-    return Rewind(day, tuple(fold.frames()), read)
+    return Rewind(day, tuple(fold.frames()), read, fold.foreign)
 
 
 async def _read(laser: ls.Laser, topic: str, take: Callable[[Iterable[Any]], None]) -> int:
     """Poll a new cursor until it has nothing more: one poll gives ten thousand records at most."""
     cursor, read = laser.topic(topic).replay(), 0
     while messages := await cursor.poll():
-        take(message.json() for message in messages)
+        take(_decoded(message) for message in messages)
         read += len(messages)
     return read
+
+
+def _decoded(message: Any) -> Any:
+    """What the message says, None for one that is no JSON."""
+    try:
+        return message.json()
+    except ls.CodecError:
+        return None

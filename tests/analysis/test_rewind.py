@@ -2,11 +2,15 @@
 
 from collections import Counter
 from itertools import pairwise
+from unittest.mock import AsyncMock, Mock
 
+import laser_sdk as ls
 import pytest
 
 from desk.analysis.frames import Fold, table
 from desk.analysis.recovery import recoveries
+from desk.analysis.rewind import Rewind
+from desk.analysis.rewind import rewind as read_again
 from desk.analysis.spans import recovering, spans
 from desk.analysis.whereabouts import piece, side_by_side, spots, trail
 from tests.analysis.tuesday import records, tuesday
@@ -38,14 +42,44 @@ def test_memory_grows_with_frames_and_not_with_records():
     assert sum(len(spots) for spots in fold.spots.values()) == 10
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"hello": 1}, "text", [1], None, 7, {**at("van-1", 2.0), "minute": "now"}, {**at("van-1", 2.0), "minute": -1},
+        {**at("van-1", 2.0), "at": "home"}, at("bus", 2.0), at("van-1", 1e12), at("van-1", 2.0, lon=float("nan")),
+        {"id": "x", "kind": "delivered", "at": 3.0}, {"id": ["x"], "kind": "order", "at": 3.0},
+        {"id": "x", "kind": "order", "at": None}, {"id": "x", "kind": "step", "at": 3.0, "step": "replan"},
+    ],
+)  # fmt: skip
+def test_what_is_not_the_desks_is_passed_over_and_counted(foreign):
+    fold = Fold()
+    fold.positions([foreign, *records()["positions"]])
+    fold.happenings([*records()["events"], foreign])
+    rewind = Rewind("tue", tuple(fold.frames()), 0, fold.foreign)
+    assert rewind.minutes == tuesday().minutes
+    assert repr(rewind).endswith("; not the desk's and passed over: 2")
+    assert "passed over" not in repr(tuesday())
+
+
+async def test_a_topic_with_bytes_that_are_no_json_can_be_read():
+    def topic(name):
+        rows = [Mock(json=Mock(return_value=row)) for row in records()[name.removeprefix("fleet.")]]
+        no_json = Mock(json=Mock(side_effect=ls.CodecError("expected value at line 1 column 1")))
+        return Mock(replay=lambda: Mock(poll=AsyncMock(side_effect=[[no_json, *rows], []])))
+
+    found = await read_again(Mock(topic=topic), "tue")
+    assert found.foreign == 2
+    assert found.minutes == tuesday().minutes
+
+
 def test_an_event_without_a_demo_clock_belongs_to_the_last_minute_named_before_it():
     fold = Fold()
     fold.happenings(
         [
-            {"id": "a", "kind": "agent_up", "agent": "customer"},
-            {"id": "b", "kind": "order", "agent": "simulator", "stop": "s-01", "minute": 7.9},
-            {"id": "c", "kind": "killed", "agent": "customer"},
-            {"id": "b", "kind": "order", "agent": "simulator", "stop": "s-01", "minute": 7.9},
+            {"id": "a", "kind": "agent_up", "at": 1.0, "agent": "customer"},
+            {"id": "b", "kind": "order", "at": 1.0, "agent": "simulator", "stop": "s-01", "minute": 7.9},
+            {"id": "c", "kind": "killed", "at": 1.0, "agent": "customer"},
+            {"id": "b", "kind": "order", "at": 1.0, "agent": "simulator", "stop": "s-01", "minute": 7.9},
         ]
     )
     assert [(e["id"], e["minute"]) for e in fold.events] == [("a", 0.0), ("b", 7.9), ("c", 7.9)]
