@@ -42,7 +42,7 @@ class Animation:
 
 
 def inline(frames: Sequence[Frame]) -> Animation:
-    """The day for a notebook: smaller, and a picture every four demo minutes. Raises IndexError for no frames."""
+    """The day for a notebook: smaller, and a picture every four demo minutes. `frames`: at least one."""
     gif = BytesIO()
     _write(frames, gif, _INLINE_MINUTES, _INLINE_DOTS)
     ends = time_of_day(frames[-1].minute)

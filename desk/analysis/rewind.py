@@ -6,6 +6,7 @@ Not from key-value state, not from a process's memory: whoever has the log has t
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from desk.analysis.recovery import recovery_chart
 from desk.analysis.spans import recovering
 from desk.analysis.whereabouts import whereabouts
 from desk.analysis.wording import counted
+from desk.control.errors import DeskError
 from desk.delivery.clock import time_of_day
 from desk.delivery.layout import EVENTS, POSITIONS
 
@@ -64,18 +66,21 @@ class Rewind:
         return gantt(sorted(self.records, key=lambda event: event["at"]))
 
     def drops(self) -> Picture:
-        """What each van delivered."""
-        last = self.minutes[-1]
+        """What each van delivered. Raises DeskError for an empty day."""
+        last = self._lived()[-1]
         parked = {e["van"]: time_of_day(e["minute"]) for e in self.records if e["kind"] == "van_parked"}
         return drops(last.delivered, last.failed, parked)
 
     def map(self, minute: int | None = None) -> Picture:
-        """Where every van was at the end of a demo minute; without one, at the end of the day."""
+        """Where every van was at the end of a demo minute; without one, at the end of the day. Raises DeskError."""
+        ends = len(self._lived()) - 1
+        if minute is not None and not (isinstance(minute, Integral) and 0 <= minute <= ends):
+            raise DeskError(f"The day has the minutes 0 to {ends}, not {minute!r}.")
         return whereabouts(self.minutes, minute)
 
     def animation(self) -> Animation:
-        """The whole day as a small moving picture; `export` writes a larger one."""
-        return animation.inline(self.minutes)
+        """The whole day as a small moving picture; `export` writes a larger one. Raises DeskError for an empty day."""
+        return animation.inline(self._lived())
 
     def recovery(self) -> Picture:
         """How long after each death its agent was up, and at work again."""
@@ -83,6 +88,11 @@ class Rewind:
         return captioned(
             chart.figure, "Each ring is a new process coming up, each dot it taking up the work again."
         )
+
+    def _lived(self) -> tuple[Frame, ...]:
+        if not self.minutes:
+            raise DeskError(f"Nothing is on the log of day {self.day}: there is nothing to show.")
+        return self.minutes
 
     def export(self, folder: str | Path) -> Exported:
         """Pictures (PNG and SVG), tables (CSV), an animation (GIF) and one page that works from disk (HTML)."""

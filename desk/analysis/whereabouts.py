@@ -31,7 +31,7 @@ _MARGIN = 0.004  # degrees around the places
 
 
 def whereabouts(frames: Sequence[Frame], minute: int | None = None) -> Picture:
-    """The map at the end of a demo minute, the last one unless given. Raises IndexError for a minute of no frame."""
+    """The map at the end of a demo minute, the last one unless given; it has a frame."""
     frame = frames[-1 if minute is None else minute]
     figure, axes = canvas(*map_size())
     ground(axes)

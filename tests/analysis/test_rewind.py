@@ -13,6 +13,7 @@ from desk.analysis.rewind import Rewind
 from desk.analysis.rewind import rewind as read_again
 from desk.analysis.spans import recovering, spans
 from desk.analysis.whereabouts import piece, side_by_side, spots, trail
+from desk.control.errors import DeskError
 from tests.analysis.tuesday import records, tuesday
 
 
@@ -137,9 +138,17 @@ def test_a_trail_follows_the_road():
     assert piece([(0, 0), (1, 0), (2, 0)], (1.5, 0)) == [(0, 0), (1, 0)]
 
 
-def test_a_minute_that_is_no_frame():
-    with pytest.raises(IndexError):
-        tuesday().map(9999)
+@pytest.mark.parametrize("minute", [999, -1, "9:20", 1.5])
+def test_a_minute_that_is_no_frame(minute):
+    ends = tuesday().minutes[-1].minute
+    with pytest.raises(DeskError, match=f"^The day has the minutes 0 to {ends}, not {minute!r}.$"):
+        tuesday().map(minute)
+
+
+@pytest.mark.parametrize("show", [Rewind.drops, Rewind.map, Rewind.animation])
+def test_an_empty_day_has_nothing_to_show(show):
+    with pytest.raises(DeskError, match=r"^Nothing is on the log of day mon: there is nothing to show\.$"):
+        show(Rewind("mon", (), 0))
 
 
 def test_vans_at_one_place_stand_side_by_side():
