@@ -27,15 +27,16 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 async def export_day(data: Path, out: Path, day: str = "") -> int:
     """Start the stack on this folder, read the day, write the files. Returns the exit code."""
-    from desk.analysis.export import ExportError  # pandas and matplotlib: only for whoever needs them
+    try:
+        day = day_of(data, day)
+    except DeskError as error:
+        print(error, file=sys.stderr)
+        return 1
+    from desk.analysis.export import ExportError  # pandas and matplotlib: seconds, and only for a day to read
     from desk.analysis.rewind import rewind
 
     supervisor = None
     try:
-        noted = folders.noted(data)
-        day = day or noted.get("day", "")
-        if not day:
-            raise DeskError(f"{data} is not the folder of a delivery desk: it has no day.")
         supervisor = await Supervisor.start(folder=data, embedded=True)
         read = await rewind(await connect(supervisor.connection, f"fleet-{day}"), day)
         written = read.export(out)
@@ -49,3 +50,16 @@ async def export_day(data: Path, out: Path, day: str = "") -> int:
     for name in written.files:
         print(written.folder / name)
     return 0
+
+
+def day_of(data: Path, day: str = "") -> str:
+    """The day asked for, or else the last one of the desk that left this folder. Raises DeskError: there is none."""
+    try:
+        last = folders.noted(data).get("day")
+    except DeskError:
+        last = None
+    if not last:
+        raise DeskError(
+            f"There is no delivery desk's day in {data}: give the folder one was started with, such as .desk/day."
+        )
+    return day or last

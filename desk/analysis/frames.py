@@ -186,8 +186,10 @@ def table(frames: Iterable[Frame]) -> pd.DataFrame:
 
 
 def happenings(frames: Iterable[Frame]) -> pd.DataFrame:
-    """One row an event in log order within its minute: minute, agent, kind, van, stop, incident, step, text."""
-    columns = ["minute", "agent", "kind", "van", "stop", "incident", "step", "text"]
+    """One row an event in log order within its minute: minute, agent, kind, by, van, stop, incident, step, state,
+    text; `by` is who asked for it (code, a button, chaos), "" where nobody did.
+    """
+    columns = ["minute", "agent", "kind", "by", "van", "stop", "incident", "step", "state", "text"]
     rows = [[event.get(c) or "" for c in columns[1:]] for f in frames for event in f.events]
     minutes = [f.minute for f in frames for _ in f.events]
     return pd.DataFrame(rows, columns=columns[1:], index=pd.Index(minutes, name="minute"))

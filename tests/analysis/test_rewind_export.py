@@ -14,6 +14,7 @@ from PIL import Image
 from desk.analysis.export import ExportError
 from desk.analysis.page import facts
 from desk.analysis.rewind import Rewind
+from desk.control.folder import note
 from tests.analysis.tuesday import tuesday
 
 
@@ -38,6 +39,14 @@ def test_the_tables_can_be_read_back(folder):
         rows = list(csv.DictReader(file))
     assert len(rows) == len(tuesday().frames)
     assert sum(int(row["delivered"]) for row in rows[-3:]) == 22
+
+
+def test_the_events_say_who_asked_for_what_and_how_it_ended(folder):
+    with (folder / "events.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["agent"], row["by"]) for row in rows if row["kind"] == "killed"] == [("routing-2", "test")]
+    assert [row["by"] for row in rows if row["kind"] == "approved"] == ["person"]
+    assert {row["state"] for row in rows if row["kind"] == "step"} == {"done"}
 
 
 def test_the_animation_has_a_picture_every_two_minutes(folder):
@@ -82,9 +91,21 @@ def test_nothing_to_write_and_nowhere_to_write_it(tmp_path):
         tuesday().export(tmp_path / "file")
 
 
-def test_the_command_refuses_a_folder_without_a_desk_in_one_sentence(tmp_path):
-    command = [sys.executable, "-m", "desk", "rewind", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+@pytest.mark.parametrize("left", ["nothing", "a file", "an empty folder", "a support desk"])
+def test_the_command_refuses_what_is_no_delivery_desk_before_it_loads_a_chart(left, tmp_path):
+    data = tmp_path / "data"
+    if left == "a file":
+        data.write_text("")
+    elif left != "nothing":
+        data.mkdir()
+    if left == "a support desk":
+        note(data, name="demo")
+    code = "import sys; from desk.__main__ import main; n = main(); sys.exit(9 if 'matplotlib' in sys.modules else n)"
+    command = [sys.executable, "-c", code, "rewind", str(data), "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "There is no desk in" in done.stderr
-    assert not (tmp_path / "none").exists()
+    assert done.stderr == (
+        f"There is no delivery desk's day in {data}: give the folder one was started with, such as .desk/day.\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert data.exists() == (left != "nothing")
