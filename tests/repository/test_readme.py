@@ -5,10 +5,15 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from desk.settings import Settings
+from tests.notebooks.lessons import FOLDER, code_cells, read
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+
+FEATURES = README.split("| feature of laser-sdk |")[1].split("\n\n")[0].splitlines()[2:]
 
 
 def row(variable: str, default: object, doc: str) -> str:
@@ -38,3 +43,26 @@ def test_every_measured_line_stands_in_the_file_it_is_quoted_from() -> None:
     for name, quoted in blocks:
         written = (ROOT / name).read_text().splitlines()
         assert [line for line in quoted.splitlines() if line and line not in written] == [], name
+
+
+def code_in_sight(number: str) -> str:
+    """The code a reader of this notebook sees: its cells, and what `show` displays."""
+    (path,) = FOLDER.glob(f"{number}_*.ipynb")
+    cells = code_cells(read(path))
+    shown = [o.get("data", {}).get("text/plain", "") for cell in cells for o in cell.outputs]
+    return "\n".join(
+        [*(cell.source for cell in cells), *(text for text in shown if text.startswith("# desk/"))]
+    )
+
+
+@pytest.mark.parametrize("line", FEATURES)
+def test_a_feature_of_the_sdk_is_called_in_the_notebooks_of_its_row(line: str) -> None:
+    feature, _, notebooks = (column.strip() for column in line.strip("|").split("|"))
+    calls = [name.rpartition("().")[2] for name in re.findall(r"`([^`]+)`", feature)]
+    # A method or an argument of one: `.watch(`, `laser.quarantine(`, `dedup=`.
+    called = {call: rf"{'' if '.' in call else '[.]'}{re.escape(call)}\(|\b{call}=[^=]" for call in calls}
+    texts = {number: code_in_sight(number) for number in notebooks.split(", ")}
+    seen = {n: {c for c, pattern in called.items() if re.search(pattern, text)} for n, text in texts.items()}
+    assert calls
+    assert set(calls) - set().union(*seen.values()) == set(), "in none of its notebooks"
+    assert [number for number, found in seen.items() if not found] == [], "nothing of it in these"
