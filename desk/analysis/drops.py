@@ -1,14 +1,16 @@
 """Drops per van as a chart: what each van delivered and where nobody was home."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from desk.analysis.frames import Record
 from desk.analysis.palette import INK, colour_of_van
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.wording import counted
+from desk.delivery.clock import time_of_day
 
 
 def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mapping[str, str]) -> Picture:
-    """One bar a van. `parked`: when a van that was taken off the road left it, as a clock shows it."""
+    """One bar a van. `parked`: when a van that is off the road at the end left it, as a clock shows it."""
     vans = sorted(delivered)
     figure, axes = canvas(8, 1.2 + 0.42 * max(1, len(vans)))
     for row, van in enumerate(vans):
@@ -31,3 +33,14 @@ def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mappi
     return captioned(
         figure, f"{counted(sum(delivered.values()), 'drop')} made, {sum(failed.values())} failed (hatched)."
     )
+
+
+def off_the_road(events: Iterable[Record]) -> dict[str, str]:
+    """Van -> when it left the road, of those that have not come back (events in log order, each with its minute)."""
+    left: dict[str, str] = {}
+    for event in events:
+        if event["kind"] == "van_parked":
+            left[event["van"]] = time_of_day(event["minute"])
+        elif event["kind"] == "joined":
+            left.pop(event["van"], None)
+    return left

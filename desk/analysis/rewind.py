@@ -16,7 +16,7 @@ import pandas as pd
 from desk.analysis import animation
 from desk.analysis import frames as folding
 from desk.analysis.animation import Animation
-from desk.analysis.drops import drops
+from desk.analysis.drops import drops, off_the_road
 from desk.analysis.export import Exported, export
 from desk.analysis.frames import Fold, Frame, Record
 from desk.analysis.gantt import gantt
@@ -68,8 +68,7 @@ class Rewind:
     def drops(self) -> Picture:
         """What each van delivered. Raises DeskError for an empty day."""
         last = self._lived()[-1]
-        parked = {e["van"]: time_of_day(e["minute"]) for e in self.records if e["kind"] == "van_parked"}
-        return drops(last.delivered, last.failed, parked)
+        return drops(last.delivered, last.failed, off_the_road(self.records))
 
     def map(self, minute: int | None = None) -> Picture:
         """Where every van was at the end of a demo minute; without one, at the end of the day. Raises DeskError."""

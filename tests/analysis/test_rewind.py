@@ -151,6 +151,21 @@ def test_an_empty_day_has_nothing_to_show(show):
         show(Rewind("mon", (), 0))
 
 
+def test_a_van_that_has_come_back_is_not_off_the_road():
+    def words(events):
+        fold = Fold()
+        fold.positions(records()["positions"])
+        fold.happenings(events)
+        chart = Rewind("tue", tuple(fold.frames()), 0).drops().figure.axes[0]
+        return [text.get_text() for text in chart.texts if "off the road" in text.get_text()]
+
+    back = {"id": "back", "kind": "joined", "at": 2000.0, "van": "van-3", "minute": 60.0}
+    off = {**back, "id": "off", "kind": "van_parked", "minute": 70.0}
+    assert words(records()["events"]) == ["2, off the road at 09:20"]
+    assert words([*records()["events"], back]) == []
+    assert words([*records()["events"], back, off]) == ["2, off the road at 10:10"]
+
+
 def test_vans_at_one_place_stand_side_by_side():
     fold = Fold()
     fold.positions(at(f"van-{n}", 0.0, lon=144.9 if n < 7 else 145.0) for n in range(1, 8))
