@@ -43,7 +43,7 @@ def gantt(events: Sequence[Event]) -> Picture:
     axes.set_xlim(-0.01 * width, 1.01 * width)
     axes.set_ylim(-len(lanes) + 0.4, 0.75)
     axes.set_xticks(*_clock_ticks(found))
-    axes.set_xlabel("demo clock (bars as long as they took in real time)", fontsize=9)
+    axes.set_xlabel("real time (the labels are what the demo clock said then)", fontsize=9)
     return captioned(figure, _caption(found))
 
 

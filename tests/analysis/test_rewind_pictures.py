@@ -57,5 +57,6 @@ def test_every_kill_and_replay_has_its_mark_and_every_van_its_number():
     assert marks.count("o") == kinds.count("replay") == 1
     assert {text.get_text() for text in gantt.texts} >= {"replay", "approved"}
     assert [text.get_text() for text in drops.texts][:2] == ["11", "9 and 1 failed"]
+    assert gantt.get_xlabel() == "real time (the labels are what the demo clock said then)"
     dots = [dot for dot in recovery.collections if isinstance(dot, PathCollection)]
     assert [len(dot.get_offsets()) for dot in dots] == [1, 1]  # one kill: up, and working again
