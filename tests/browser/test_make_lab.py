@@ -17,7 +17,9 @@ PATIENCE = 90.0
 
 
 def test_make_lab_serves_the_first_notebook(tmp_path: Path) -> None:
-    told = subprocess.run(["make", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        ["make", "--no-print-directory", "-n", "lab"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     program, *words = shlex.split(told.splitlines()[-1])
     assert program == ".venv/bin/jupyter" and words[-1] == "notebooks/00_start_here.ipynb"
     with socket.socket() as probe:
