@@ -12,9 +12,8 @@ from desk.control.events import Event
 from desk.control.lane import Ticket
 from desk.control.support import SupportDesk
 from desk.proving.relay import Relay
-from desk.proving.stage import python
+from desk.proving.stage import python, replacement
 from desk.runtime.events import Events
-from desk.runtime.spec import Spec
 from desk.support.agent import EVENTS
 
 _STAND = 2.0  # seconds the agent waits at its place, to be stopped there
@@ -69,16 +68,7 @@ async def outlived(desk: SupportDesk, agent: str, at: str, **switches: str) -> T
 @asynccontextmanager
 async def _another(desk: SupportDesk, agent: str, switches: dict[str, str]) -> AsyncIterator[None]:
     """A second process of this agent, as it is shipped, which no supervisor knows; it goes with the block."""
-    spec = Spec(
-        name=agent,
-        module=f"desk.support.{agent}",
-        stream=desk.stream,
-        events_topic=EVENTS,
-        folder=desk.folder,
-        settings=desk.settings,
-        switches=switches,
-        connection=desk.supervisor.connection,
-    )
+    spec = replacement(desk, agent, f"desk.support.{agent}", EVENTS, **switches)
     with (desk.folder / "logs" / "another.err").open("ab") as log:
         process = await python("-m", "desk.proving.stray", stderr=log)
     try:

@@ -6,17 +6,7 @@ import cbor2
 import pytest
 
 from desk.stack.wire import agdx, cbor
-from tests.stack.banding import Bench
-from tests.stack.viewing import INDEX, JSON, PROJECTION, STREAM, TOPIC, Views, agg, key, plain, pred
-
-
-@pytest.fixture
-def views(tmp_path):
-    bench = Bench(tmp_path)
-    views = Views(bench)
-    yield views
-    views.assert_rebuilds()
-    bench.close()
+from tests.stack.viewing import INDEX, JSON, PROJECTION, STREAM, TOPIC, agg, key, plain, pred
 
 
 def kinds(page):

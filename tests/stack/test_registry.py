@@ -12,9 +12,8 @@ from desk.stack.managed.schemas import SchemaError, Undecodable, compiled
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.registry import checked_binding
 from desk.stack.wire.shape import ShapeError
-from tests.stack.banding import Bench
 from tests.stack.sdist import fixture
-from tests.stack.viewing import INDEX, JSON, PROJECTION, Views, pred
+from tests.stack.viewing import INDEX, JSON, PROJECTION, pred
 
 READING = json.dumps(
     {
@@ -28,15 +27,6 @@ READING = json.dumps(
     }
 )
 HOST_REQUIRED = {"kind": "json_schema", "schema": '{"type":"object","required":["host"]}'}
-
-
-@pytest.fixture
-def views(tmp_path):
-    bench = Bench(tmp_path)
-    views = Views(bench)
-    yield views
-    views.assert_rebuilds()
-    bench.close()
 
 
 def sid(number, content_type=1):

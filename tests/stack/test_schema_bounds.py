@@ -11,20 +11,9 @@ from hypothesis import strategies as st
 
 from desk.stack.managed.avro_bounds import MAX_LEVELS, MAX_VALUES
 from desk.stack.managed.schemas import SchemaError, Undecodable, Violation, compiled
-from tests.stack.banding import Bench
 from tests.stack.test_registry import register, sid
-from tests.stack.viewing import Views
 
 CHAIN = {"type": "record", "name": "r", "fields": [{"name": "x", "type": ["null", "r"]}]}
-
-
-@pytest.fixture
-def views(tmp_path):
-    bench = Bench(tmp_path)
-    views = Views(bench)
-    yield views
-    views.assert_rebuilds()
-    bench.close()
 
 
 def avro(schema):
