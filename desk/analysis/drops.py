@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from desk.analysis.frames import Record
 from desk.analysis.palette import INK, colour_of_van
 from desk.analysis.picture import Picture, canvas, captioned
-from desk.analysis.wording import counted
 from desk.delivery.clock import time_of_day
+from desk.wording import counted
 
 
 def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mapping[str, str]) -> Picture:

@@ -24,10 +24,10 @@ from desk.analysis.picture import Picture, captioned
 from desk.analysis.recovery import recovery_chart
 from desk.analysis.spans import recovering
 from desk.analysis.whereabouts import whereabouts
-from desk.analysis.wording import counted
 from desk.control.errors import DeskError
 from desk.delivery.clock import time_of_day
 from desk.delivery.layout import EVENTS, POSITIONS
+from desk.wording import counted
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from desk.analysis.frames import Frame, Spot
 from desk.analysis.palette import GREY, INK, colour_of_van, ink_on
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.streets import places, roads, streets
-from desk.analysis.wording import counted
 from desk.delivery.clock import time_of_day
 from desk.delivery.roads import DEPOT, Point
+from desk.wording import counted
 
 STOPS = {
     "delivered": ("o", INK, INK),

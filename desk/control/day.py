@@ -19,6 +19,7 @@ from desk.control.events import Event
 from desk.delivery.checks import Check
 from desk.delivery.clock import time_of_day
 from desk.delivery.incidents import FIVE
+from desk.wording import counted
 
 KILLS = 10
 _FIRST, _EACH = 30, 35  # kills fall between this event and so many events a van; a day has some 50 a van
@@ -98,7 +99,7 @@ async def day(vans: int = 8, number: int = KILLS, **settings: Any) -> int:
     for check in checks:
         _print(f"{'holds' if check.holds else 'FAILS'}  {check.claim}: {check.found}")
     _print(f"{seconds:.1f} s, {cpu:.1f} CPU-seconds over all processes")
-    _print(f"day closed: {len(checks)} checks, {failed} failed")
+    _print(f"day closed: {counted(len(checks), 'check')}, {failed} failed")
     return 1 if failed else 0
 
 

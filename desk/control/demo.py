@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from desk.control import support
 from desk.control.errors import DeskError
 from desk.control.events import Event
+from desk.wording import counted
 
 _HOLD = 8.0  # seconds; the kill comes after the first
 _SHOWN = {
@@ -89,13 +90,13 @@ def _check(desk: support.SupportDesk, ticket: str, dead: int) -> list[Check]:
     paid = [payment.cents for payment in desk.bank.payments()]
     lost = sum(event["kind"] == "dead_letter" for event in events)
     return [
-        Check("another process replayed", [r["pid"] == dead for r in replays] == [False], f"{len(replays)} replays"),
-        Check("looked up once", counts.looked_up == 1, f"{counts.looked_up} times"),
-        Check("held once", counts.held == 1, f"{counts.held} times"),
-        Check("asked a person once", counts.asked_raw == 1, f"{counts.asked_raw} times"),
-        Check("told the customer once", counts.replied_raw == 1, f"{counts.replied_raw} times"),
+        Check("another process replayed", [r["pid"] == dead for r in replays] == [False], counted(len(replays), "replay")),
+        Check("looked up once", counts.looked_up == 1, counted(counts.looked_up, "time")),
+        Check("held once", counts.held == 1, counted(counts.held, "time")),
+        Check("asked a person once", counts.asked_raw == 1, counted(counts.asked_raw, "time")),
+        Check("told the customer once", counts.replied_raw == 1, counted(counts.replied_raw, "time")),
         Check("refunded $49.00 once", paid == [4900], f"the bank paid {paid} cents"),
-        Check("no dead letter", lost == 0, f"{lost} dead letters"),
+        Check("no dead letter", lost == 0, counted(lost, "dead letter")),
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from desk.outside.writer import WriterError, make_writer
 from desk.runtime.saved import compare_and_swap, discard, first
 from desk.runtime.spec import Spec
 from desk.settings import Settings, SettingsError
+from desk.wording import counted
 
 AGENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dispatch": ("dispatch", ()),
@@ -147,7 +148,7 @@ class FleetDesk(Reading):
         """Move the slider: so many vans drive from now on. Returns what was done. Raises DeskError."""
         _check_vans(count)
         arguments.words(by, "Who moves it", "person")
-        wish = await self._wish(what="vans", count=count, by=by, text=f"{count} vans wanted")
+        wish = await self._wish(what="vans", count=count, by=by, text=f"{counted(count, 'van')} wanted")
         return next(e["text"] for e in self.events() if e["kind"] == "granted" and e["wish"] == wish)
 
     async def _wish(self, **fields: Any) -> str:

@@ -11,6 +11,7 @@ from desk.control.support import SupportDesk
 from desk.proving.exam import Attempt, Exam, examine
 from desk.proving.frames import Write
 from desk.proving.relay import AFTER, BEFORE
+from desk.wording import counted
 
 _TURN = re.compile(r"topic \d+")
 
@@ -30,9 +31,11 @@ class Report:
         """What came of it, in one line."""
         kills = len(self.exam.attempts)
         if self.passed:
-            return f"Passed: {self.exam.agent} was killed {kills} times, and every job was done once."
+            return (
+                f"Passed: {self.exam.agent} was killed {counted(kills, 'time')}, and every job was done once."
+            )
         faults = "; ".join(self.exam.faults) or "a kill did not come"
-        return f"Not yet, after {kills} of {self.exam.planned} kills: {faults}."
+        return f"Not yet, after {kills} of {counted(self.exam.planned, 'kill')}: {faults}."
 
     @property
     def sheet(self) -> Sheet:

@@ -19,6 +19,7 @@ from desk.delivery.planning.round import Round
 from desk.delivery.roads import load_legs
 from desk.panels.press import sentence
 from desk.runtime.saved import compare_and_swap, put_json
+from desk.wording import counted
 
 
 async def answer_to(query: ls.QueryRequest) -> Sheet:
@@ -72,4 +73,4 @@ async def close_roads(fleet: FleetDesk, number: int) -> str:
             return "No van is on its way to a customer now: try again in a moment."
         van = min(driving, key=lambda v: (closed[v], v))
         await fleet.until("closed", incident=await fleet.incident("closure", van), timeout=60)
-    return f"{number} roads closed and dealt with"
+    return f"{counted(number, 'road')} closed and dealt with"

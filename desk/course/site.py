@@ -14,6 +14,8 @@ from pathlib import Path
 import nbformat
 from nbconvert import HTMLExporter
 
+from desk.wording import counted
+
 ROOT = Path(__file__).parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 DRAWN = ("image/png", "image/gif")
@@ -101,7 +103,7 @@ def main() -> None:
     out = parser.parse_args().out
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     build(notebooks, ROOT / "docs" / "kill.png", out)
-    print(f"{len(notebooks)} pages in {out}: open {out / 'index.html'}")
+    print(f"{counted(len(notebooks), 'page')} in {out}: open {out / 'index.html'}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from desk import control
 from desk.control.folder import unusable
 from desk.course.setup import held_clicks
 from desk.settings import Settings, SettingsError
+from desk.wording import counted
 
 _OURS = re.compile(r"(?:support|fleet)-(\d+)(?:-\d+)?")
 """A lesson's data folder is named after its desk and its kernel's process id."""
@@ -104,7 +105,9 @@ async def reset() -> None:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
         sweep(folder.parent)
-    print(f"{len(folders)} desk folder(s) of this notebook ended and deleted. Now run it from the top.")
+    print(
+        f"{counted(len(folders), 'desk folder')} of this notebook ended and deleted. Now run it from the top."
+    )
 
 
 def free_name(data: Path, desk: str) -> str:

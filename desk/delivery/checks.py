@@ -8,6 +8,7 @@ from typing import Any
 from desk.delivery.carrier import Bill, Work, bill_for
 from desk.delivery.rates import Rates, dollars
 from desk.delivery.reconcile import explained, reconcile
+from desk.wording import counted
 
 Event = Mapping[str, Any]
 
@@ -68,7 +69,8 @@ def parcels_once(facts: Facts) -> Check:
     return Check(
         "each parcel was delivered once, or is back at the depot",
         not wrong,
-        f"{len(facts.parcels)} parcels, {back} back" + (f", wrong: {', '.join(wrong)}" if wrong else ""),
+        f"{counted(len(facts.parcels), 'parcel')}, {back} back"
+        + (f", wrong: {', '.join(wrong)}" if wrong else ""),
     )
 
 
@@ -78,7 +80,7 @@ def exceptions_closed(facts: Facts) -> Check:
     closed = Counter(e["incident"] for e in of_kind(facts.events, "closed"))
     still = sorted(e for e, value in facts.exceptions.items() if value["state"] != "closed")
     wrong = sorted((opened ^ set(closed)) | {e for e, n in closed.items() if n != 1} | set(still))
-    return Check("every exception is closed, once", not wrong, counted(len(opened), wrong))
+    return Check("every exception is closed, once", not wrong, number_and(len(opened), wrong))
 
 
 def steps_once(facts: Facts) -> Check:
@@ -86,7 +88,7 @@ def steps_once(facts: Facts) -> Check:
     begun = {(e["incident"], e["step"]) for e in of_kind(facts.events, "start")}
     done = Counter((e["incident"], e["step"]) for e in of_kind(facts.events, "step"))
     wrong = sorted(":".join(s) for s in begun | set(done) if done[s] != 1)
-    return Check("each step was completed once", not wrong, counted(len(begun), wrong))
+    return Check("each step was completed once", not wrong, number_and(len(begun), wrong))
 
 
 def told_once(facts: Facts) -> Check:
@@ -97,7 +99,7 @@ def told_once(facts: Facts) -> Check:
     return Check(
         "each customer was told once per exception",
         len(ids) == len(keys),
-        f"{len(keys)} messages, {len(told)} sent",
+        f"{counted(len(keys), 'message')}, {len(told)} sent",
     )
 
 
@@ -110,7 +112,7 @@ def kills_recovered(facts: Facts) -> Check:
             if not any(e["agent"] == event["agent"] and e["pid"] != event["pid"] for e in later):
                 lost.append(f"{event['agent']} {event['pid']}")
     kills = len(of_kind(facts.events, "killed"))
-    return Check("every kill was recovered", not lost, counted(kills, lost))
+    return Check("every kill was recovered", not lost, number_and(kills, lost))
 
 
 def bill_explained(facts: Facts) -> Check:
@@ -148,7 +150,7 @@ def no_fork_left(facts: Facts) -> Check:
     return Check(
         "no fork is left, none of its rows in a view",
         not facts.forks and not leaked,
-        f"{len(facts.forks)} forks, {len(leaked)} rows",
+        f"{counted(len(facts.forks), 'fork')}, {counted(len(leaked), 'row')}",
     )
 
 
@@ -156,9 +158,13 @@ def log_and_views_agree(facts: Facts) -> Check:
     """The deliveries on the log are the deliveries in the view."""
     log = Counter(e["van"] for e in of_kind(facts.events, "delivered"))
     view = {van: len(did.delivered) for van, did in facts.work.items() if did.delivered}
-    return Check("the log and the views agree", dict(log) == view, f"{sum(view.values())} deliveries")
+    return Check(
+        "the log and the views agree",
+        dict(log) == view,
+        counted(sum(view.values()), "delivery", "deliveries"),
+    )
 
 
-def counted(number: int, wrong: Sequence[str]) -> str:
+def number_and(number: int, wrong: Sequence[str]) -> str:
     """ "17", or "17, wrong: …"."""
     return f"{number}" + (f", wrong: {', '.join(wrong)}" if wrong else "")

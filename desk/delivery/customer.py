@@ -16,6 +16,7 @@ from desk.delivery.layout import INBOX, LANE, LANES, MEMORY_STREAM, MEMORY_TOPIC
 from desk.outside.sms import Sms
 from desk.runtime.process import Process
 from desk.runtime.saved import first, get_json, once, put_json
+from desk.wording import counted
 
 SMS = "sms"
 """The key of the gateway's fault."""
@@ -90,7 +91,9 @@ class Customer:
         await put_json(
             self.f.parked, exc.id, {"capsule": safe(capsule), "incident": exc.id, "step": "notify"}
         )
-        text = f"message parked after {capsule.get('attempts', 'its')} attempts: {capsule.get('detail')}"
+        text = (
+            f"message parked after {counted(capsule.get('attempts', 0), 'attempt')}: {capsule.get('detail')}"
+        )
         await self.f.event("parked", van=exc.van, incident=exc.id, step="notify", state="waiting", text=text)
 
 

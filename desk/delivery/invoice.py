@@ -16,6 +16,7 @@ from desk.delivery.rates import Rates, dollars, kilometres
 from desk.delivery.reconcile import Totals, extra, reconcile, to_hold, unexplained
 from desk.runtime.process import Process
 from desk.runtime.saved import first, get_json
+from desk.wording import counted
 
 ANSWER_WITHIN = 600.0  # seconds a person has; the switch `answer_within` overrides it
 _FAR = 1_000_000_000  # fork rows go where the real views will never have one: there they would replace it
@@ -108,7 +109,7 @@ class Invoice:
             else f"Even with that work added {dollars(abs(gap))} {'too much' if gap > 0 else 'too little'} is billed."
         )
         await self.f.event("fork", incident=incident, step="invoice-check", state="matches" if gap == 0 else "differs",
-                           text=f"{row - _FAR} rows on {fork.id}. {match}")  # fmt: skip
+                           text=f"{counted(row - _FAR, 'row')} on {fork.id}. {match}")  # fmt: skip
         return match
 
     async def decide(self, ctx: ls.AgentCtx, incident: str, prompt: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.exceptions import DeliveryException
 from desk.delivery.roads import Place
+from desk.wording import counted
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -29,11 +30,12 @@ class Draft:
 
 def summary(exc: DeliveryException, drops: int, places: Mapping[str, Place]) -> Draft:
     """One line about an exception, for the people at the desk."""
+    left = counted(drops, "drop")
     where = f"{places[exc.stop].name} in {places[exc.stop].suburb}" if exc.stop else ""
     template = {
-        "closure": f"Road closed on the way to {where}: {exc.van} has stopped with {drops} drops to make.",
-        "unreachable": f"The driver of {exc.van} does not answer: {drops} drops are waiting.",
-        "removed": f"{exc.van} is taken off the road: {drops} drops need another van.",
+        "closure": f"Road closed on the way to {where}: {exc.van} has stopped with {left} to make.",
+        "unreachable": f"The driver of {exc.van} does not answer, with {left} to make.",
+        "removed": f"{exc.van} is taken off the road with {left} to make.",
         "missed": f"Nobody home at {where}, attempt {exc.attempt}: the parcel is still on {exc.van}.",
     }[exc.kind]
     return Draft(f"one line for the people at the desk, about {time_of_day(exc.minute)}", template)

@@ -13,6 +13,7 @@ from desk.delivery.exceptions import DeliveryException
 from desk.delivery.planning import changes
 from desk.delivery.planning.round import Metres, Round
 from desk.delivery.roads import Place
+from desk.wording import counted
 
 Plan = dict[str, Any]
 
@@ -42,7 +43,7 @@ def work_out(
     if any(not r.parked for van, r in rounds.items() if van != exc.van):
         to = changes.taker(rounds[exc.van], rounds.values(), metres)
     text = (
-        f"{exc.van} is off the road: its {drops} drops go to {to}."
+        f"{exc.van} is off the road: {to} takes over {counted(drops, 'drop')}."
         if drops
         else f"{exc.van} is off the road."
     )

@@ -14,6 +14,7 @@ from desk.delivery.plans import joining
 from desk.delivery.rates import Rates
 from desk.delivery.world import World
 from desk.runtime.saved import compare_and_swap, first
+from desk.wording import counted
 
 
 class Playing:
@@ -71,7 +72,7 @@ class Playing:
             await self.w.moves("joined", driving.freed(known, minute), minute, f"{van} is on the road")
         now = len(here) - len(leaving) - len(off) + len(on)
         still = "" if now == wanted else f", as {', '.join(sorted(leaving))} must hand over first"
-        return f"{now} vans on the road{still}"
+        return f"{counted(now, 'van')} on the road{still}"
 
     async def bill(self) -> None:
         """The carrier bills the day."""
@@ -86,7 +87,7 @@ class Playing:
             bill = overbilled(bill, van or max(work, key=lambda v: len(work[v].delivered)), rates)
         incident = f"{self.f.day}-bill"
         stored = await first(self.f.results, f"{incident}:bill", bill.to_json())
-        text = f"the carrier bills {len(stored['lines'])} lines"
+        text = f"the carrier bills {counted(len(stored['lines']), 'line')}"
         await self.w.say(
             "bill", minute, "", incident=incident, bill=stored, state=str(stored["total"]), text=text
         )

@@ -25,6 +25,7 @@ from typing import Any
 
 from desk.delivery.carrier import Bill, Line, Work
 from desk.delivery.rates import Rates, dollars, kilometres
+from desk.wording import counted
 
 NOUNS = {"drop": "drop", "failed": "failed drop"}
 
@@ -174,7 +175,10 @@ def _kilometres(van: str, lines: list[Line], did: Work, rates: Rates) -> Iterato
     if billed == logged and not over:
         return
     if billed == logged:
-        name, why = "km", f"{van} is billed {billed} km on {len(quantities)} lines, each rounded to a cent"
+        name, why = (
+            "km",
+            f"{van} is billed {billed} km on {counted(len(quantities), 'line')}, each rounded to a cent",
+        )
     elif kilometres(float(billed)) == logged:
         name, why = "unit", f"{van} is billed {billed} km, which is its {billed} metres: {logged} km"
     else:

@@ -25,6 +25,7 @@ from desk.delivery.vans import Vans
 from desk.delivery.world import World
 from desk.runtime.process import Process
 from desk.runtime.saved import first
+from desk.wording import counted
 
 MOMENT = 0.1  # seconds: how soon a watched simulator notices what people want
 LOOK = 0.02  # seconds between two looks at the log while waiting
@@ -75,7 +76,9 @@ class Simulator:
             if van not in self.history.vans:
                 for stop in round_.drops:
                     await self.w.note_stop(stop, "planned", van)
-                await self.w.moves("joined", Van(van), 0.0, f"{van} starts with {len(round_.drops)} drops")
+                await self.w.moves(
+                    "joined", Van(van), 0.0, f"{van} starts with {counted(len(round_.drops), 'drop')}"
+                )
         self.started = time.monotonic(), self.history.minute
 
     async def live(self) -> None:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from desk.wording import counted
+
 _SCHEMA = """
 create table if not exists asked (id integer primary key, key text, cents integer, customer text, at real, pid integer);
 create table if not exists paid (id integer primary key, key text, cents integer, customer text, memo text, at real);
@@ -71,7 +73,7 @@ class Bank:
                 before = book.execute("select id, cents from paid where key = ?", (key,)).fetchone()
                 if before and before[1] != cents:
                     raise BankError(
-                        f"Payment {key} was made for {before[1]} cents and cannot become {cents}."
+                        f"Payment {key} was made for {counted(before[1], 'cent')} and cannot become {cents}."
                     )
                 if before:
                     return Receipt(before[0], paid_now=False)

@@ -3,11 +3,11 @@
 from html import escape
 from typing import Any
 
-from desk.analysis.wording import counted
 from desk.panels.frame import Line, Panel, button, card, grid, row
 from desk.panels.press import Press
 from desk.panels.style import chip, name
 from desk.supervisor.client import ProcessState
+from desk.wording import counted
 
 STACK = "stack"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from desk.analysis.wording import counted
 from desk.control.fleet_reading import Prompt
 from desk.delivery.rates import dollars
 from desk.panels.follow import Follow
 from desk.panels.frame import Line, Panel, button, card, row, visible
 from desk.panels.press import Press
+from desk.wording import counted
 
 _MOST = 4
 """Parked messages shown one by one."""

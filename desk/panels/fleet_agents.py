@@ -4,12 +4,12 @@ from html import escape
 from typing import Any
 
 from desk.analysis.frames import Story
-from desk.analysis.wording import counted
 from desk.control.fleet import AGENTS
 from desk.panels.agents import AgentCard, AgentsPanel
 from desk.panels.frame import Line, button, row
 from desk.panels.press import Press
 from desk.supervisor.client import ProcessState
+from desk.wording import counted
 
 _OUT, _IN = "Quarantine", "Reinstate"
 

@@ -15,7 +15,6 @@ import laser_sdk as ls
 
 from desk.analysis.streets import places, roads
 from desk.analysis.whereabouts import bounds, piece, side_by_side
-from desk.analysis.wording import counted
 from desk.control import DeskError
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
@@ -25,6 +24,7 @@ from desk.panels import layers
 from desk.panels.frame import Line, Panel, row
 from desk.panels.press import sentence
 from desk.panels.tracks import Closure, Glide, Tracks
+from desk.wording import counted
 
 BEAT = 0.25
 """Seconds between two updates."""

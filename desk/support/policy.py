@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from desk.wording import counted
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -88,7 +90,7 @@ def _amount(order: Mapping[str, Any], reason: str, terms: Terms) -> tuple[int, s
         asked_after = (terms.today - date.fromisoformat(order["placed"])).days
         if asked_after > terms.duplicate_days:
             return 0, "", claim, _too_late("R1", asked_after, terms.duplicate_days, "the order")
-        what = "duplicate charge" if len(charges) == 2 else f"{len(charges) - 1} surplus charges"
+        what = "duplicate charge" if len(charges) == 2 else counted(len(charges) - 1, "surplus charge")
         return sum(c["cents"] for c in charges[1:]), what, claim, None
     if reason == "other":
         return (
@@ -116,4 +118,6 @@ def _refused(what: str, rule: str, sentence: str, claim: str = "") -> Decision:
 
 
 def _too_late(rule: str, days: int, allowed: int, since: str) -> Decision:
-    return _refused("too late", rule, f"You asked {days} days after {since}; the policy allows {allowed}.")
+    return _refused(
+        "too late", rule, f"You asked {counted(days, 'day')} after {since}; the policy allows {allowed}."
+    )

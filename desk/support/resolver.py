@@ -11,6 +11,7 @@ from desk.runtime.saved import first
 from desk.support import policy
 from desk.support.agent import PERSON, Desk, serve
 from desk.support.answers import answer
+from desk.wording import counted
 
 
 async def resolve(desk: Desk, session: ls.Session, body: dict[str, Any]) -> None:
@@ -150,7 +151,7 @@ def charges(record: dict[str, Any] | None) -> str:
         return "no such order"
     amounts = record["charges"]
     count = {1: "one charge", 2: "two charges", 3: "three charges"}.get(
-        len(amounts), f"{len(amounts)} charges"
+        len(amounts), counted(len(amounts), "charge")
     )
     return f"{count} of {policy.money(amounts[0]['cents'])}"
 

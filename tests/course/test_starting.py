@@ -53,7 +53,7 @@ async def test_reset_ends_this_notebooks_desks_and_takes_their_folders(tmp_path,
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name]
     assert left_behind(tmp_path) == []
     assert not running.running
-    assert capsys.readouterr().out.splitlines()[-1].startswith("2 desk folder(s)")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 desk folders")
     await reset()
     again = await start("support", data=tmp_path)
     assert again.folder.is_dir()

@@ -137,7 +137,9 @@ def test_a_plan_says_what_it_does():
     assert plan_of(CLOSURE, rounds)["text"] == (
         f"van-1 goes round the closure: {PLACES[STOPS[0]].suburb} moved to the end of the round."
     )
-    assert plan_of(GONE, rounds)["text"] == "van-1 is off the road: its 3 drops go to van-2."
+    assert plan_of(GONE, rounds)["text"] == "van-1 is off the road: van-2 takes over 3 drops."
+    one = {**rounds, "van-1": Round("van-1", drops=(STOPS[0],))}
+    assert plan_of(GONE, one)["text"] == "van-1 is off the road: van-2 takes over 1 drop."
 
 
 def test_what_is_an_exception_and_what_is_not():

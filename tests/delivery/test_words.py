@@ -44,6 +44,8 @@ def test_a_summary_is_one_line():
     assert messages.summary(exc("closure"), 4, PLACES).template == (
         f"Road closed on the way to {STOP.name} in {STOP.suburb}: van-1 has stopped with 4 drops to make."
     )
+    for kind in ("closure", "unreachable", "removed"):
+        assert messages.summary(exc(kind), 1, PLACES).template.endswith("with 1 drop to make.")
     for kind in ("unreachable", "removed", "missed"):
         assert "\n" not in messages.summary(exc(kind), 4, PLACES).template
 
