@@ -15,7 +15,7 @@ from typing import Any
 from desk.control.errors import DeskError
 from desk.control.support import SupportDesk
 from desk.proving.frames import Write
-from desk.proving.relay import AFTER, BEFORE, Point, Relay
+from desk.proving.relay import AFTER, BEFORE, Link, Point, Relay
 from desk.support.agent import LANE
 
 _PATIENCE = 10.0  # seconds for a job that is killed once
@@ -105,12 +105,13 @@ class _Armed(Relay):
             self.acknowledged -= 1
         return side
 
-    async def _fire(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _fire(self, link: Link) -> bool:
         self.hits.append(0)  # so that no other frame fires meanwhile
         self.hits[-1] = await self._kill()
-        while await reader.read(_CHUNK):
+        while await link.reader.read(_CHUNK):
             pass
         self.fired.set()
+        return False
 
 
 async def examine(

@@ -14,7 +14,7 @@ HEADER = 256
 _REQUEST = 5
 _NON_REPLICATED = 2
 _PARTITION = 5  # bytes of an optional partition: u8 present, u32
-_SEND, _STORE_OFFSET, _CREATE_GROUP, _JOIN_GROUP = 160, 161, 139, 148
+_SEND, _STORE_OFFSET, _CREATE_GROUP, _JOIN_GROUP, _LEAVE_GROUP = 160, 161, 139, 148, 149
 _KV = {
     1_000_301: "set",
     1_000_303: "delete",
@@ -83,6 +83,13 @@ def code_of(frame: bytes) -> str:
     if operation != _NON_REPLICATED:
         return f"operation {operation}"
     return f"code {struct.unpack_from('<I', frame, 196)[0]}"
+
+
+def leaving(frame: bytes) -> bytes | None:
+    """The request that undoes this one, if this is a joining of a group: the same body under another operation."""
+    if frame[60] != _REQUEST or frame[176] != _JOIN_GROUP:
+        return None
+    return frame[:176] + bytes([_LEAVE_GROUP]) + frame[177:]
 
 
 def write_of(frame: bytes) -> Write | None:

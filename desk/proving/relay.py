@@ -2,19 +2,22 @@
 
 `before`: the frame never leaves for the stack. `after`: the stack has applied it, the reply never arrives. The client
 is lockstep (one request in flight a connection), so the reply that follows a frame is the frame's.
+
+A process may be stopped there instead. Its connections then end; or they are kept, what was held back goes on when the
+process does, and its groups are taken from it, as the stack does by itself to a member that is silent for long.
 """
 
 import asyncio
 import contextlib
 import os
 import signal
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
-from desk.proving.frames import Frames, Write, code_of, write_of
+from desk.proving.frames import Frames, Write, code_of, leaving, write_of
 
 BEFORE, AFTER = "before", "after"
 ANY = Write("any write", "since the last kill")
@@ -33,9 +36,39 @@ class Point:
     write: Write
     occurrence: int
     side: str
+    kept: bool = False
+    """Whether the connections of a process that is stopped there are kept."""
 
     def __str__(self) -> str:
-        return f"{self.side} {self.write} #{self.occurrence}"
+        kept = ", connection kept" if self.kept else ""
+        return f"{self.side} {self.write} #{self.occurrence}{kept}"
+
+
+@dataclass(eq=False)
+class Link:
+    """A connection of the process, and the one to the stack that is for it."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    stack: asyncio.StreamWriter
+    hold: asyncio.Event = field(default_factory=asyncio.Event)
+    """The next reply is held back."""
+    left: list[bytes] = field(default_factory=list)
+    """The requests that would undo its joining of groups."""
+    asked: deque[bool] = field(default_factory=deque)
+    """Of every request without a reply yet, whether it is the process's."""
+
+    def send(self, frame: bytes) -> None:
+        self.asked.append(True)
+        if leave := leaving(frame):
+            self.left.append(leave)
+        self.stack.write(frame)
+
+    def leave(self) -> None:
+        """Leave its groups in its name."""
+        for frame in self.left:
+            self.asked.append(False)
+            self.stack.write(frame)
 
 
 class Relay:
@@ -60,6 +93,8 @@ class Relay:
         """What was asked for, as the protocol numbers it."""
         self.hits: list[int] = []
         """The pids that were hit."""
+        self.frames: list[str] = []
+        """The frame that each was hit at: its side, its write, and all the occurrences of it that it was."""
         self.port = 0
         self.likely: Callable[[], int] = lambda: 0
         """Says which process is probably the one behind it; to look through all of them takes long."""
@@ -73,7 +108,9 @@ class Relay:
         self._counts: Counter[Write] = Counter()
         self._acknowledged: Counter[tuple[Write, int]] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._to_stack: set[asyncio.StreamWriter] = set()
+        self._links: set[Link] = set()
+        self._frame = ""
+        self._resumed = asyncio.Event()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> int:
@@ -91,6 +128,13 @@ class Relay:
         for task in list(self._tasks):
             task.cancel()
 
+    def resume(self) -> None:
+        """A stopped process has been continued: it finds its connections ended, or what was held back goes on."""
+        if self._points[len(self.hits) - 1].kept:
+            self._resumed.set()
+        else:
+            self.sever()
+
     async def close(self) -> None:
         """End everything."""
         if self._server:
@@ -101,6 +145,7 @@ class Relay:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        assert task  # in a task: the server made it
         self._tasks.add(task)
         try:
             await self._open.wait()
@@ -112,48 +157,47 @@ class Relay:
             self._tasks.discard(task)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        stack_reader, stack_writer = await asyncio.open_connection(self._host, self._port)
-        self._to_stack.add(stack_writer)
-        hold = asyncio.Event()
-        replies = asyncio.create_task(self._down(stack_reader, reader, writer, hold))
+        stack, to_stack = await asyncio.open_connection(self._host, self._port)
+        link = Link(reader, writer, to_stack)
+        self._links.add(link)
+        replies = asyncio.create_task(self._down(stack, link))
+        resumed = asyncio.create_task(self._resumed.wait())
         frames = Frames()
         try:
             while data := await reader.read(_CHUNK):
                 for frame in frames.feed(data):
                     side = self._side(frame)
-                    if side == BEFORE:
-                        await self._fire(reader, writer)
+                    if side == BEFORE and not await self._fire(link):
                         return
                     if side == AFTER:
-                        hold.set()
-                    stack_writer.write(frame)
-                await stack_writer.drain()
-                if hold.is_set():
-                    await replies
-                    return
+                        link.hold.set()
+                    link.send(frame)
+                await to_stack.drain()
+                if link.hold.is_set():
+                    await asyncio.wait((replies, resumed), return_when=asyncio.FIRST_COMPLETED)
+                    if replies.done():
+                        return
         finally:
             replies.cancel()
-            self._to_stack.discard(stack_writer)
-            stack_writer.close()
+            resumed.cancel()
+            self._links.discard(link)
+            to_stack.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await replies
 
-    async def _down(
-        self,
-        stack: asyncio.StreamReader,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        hold: asyncio.Event,
-    ) -> None:
+    async def _down(self, stack: asyncio.StreamReader, link: Link) -> None:
         """Replies to the process, until the one that is held back."""
         frames = Frames()
         while data := await stack.read(_CHUNK):
             for frame in frames.feed(data):
-                if hold.is_set():
-                    await self._fire(reader, writer)
-                    return
-                writer.write(frame)
-            await writer.drain()
+                if link.asked and not link.asked.popleft():
+                    continue
+                if link.hold.is_set():
+                    if not await self._fire(link):
+                        return
+                    link.hold.clear()
+                link.writer.write(frame)
+            await link.writer.drain()
 
     def _side(self, frame: bytes) -> str | None:
         """Take down a request; which side of it to kill at, if it is the next chosen one."""
@@ -169,6 +213,9 @@ class Relay:
         if len(self.hits) == len(self._points):
             return None
         point = self._points[len(self.hits)]
+        self._frame = f"{point.side} {write} #{covered.start}"
+        if len(covered) > 1:
+            self._frame += f" to #{covered[-1]}"
         if point.write == ANY:
             return point.side if self._counts[ANY] >= point.occurrence else None
         return point.side if write == point.write and point.occurrence in covered else None
@@ -183,31 +230,36 @@ class Relay:
             )
         return range(before + 1, before + 1 + number)
 
-    async def _fire(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Hit the process: see a killed one's connection end, or end a stopped one's connections to the stack."""
+    async def _fire(self, link: Link) -> bool:
+        """Hit the process: see a killed one's connection end, or end a stopped one's connections to the stack.
+        Returns whether what is held back goes on: a stopped process whose connections are kept has been continued.
+        """
+        frame, kept = self._frame, self._points[len(self.hits)].kept
         self.hits.append(0)  # so that no other frame fires meanwhile
         self._counts[ANY] = 0
         if not self._admits:
             self._open.clear()
         try:
-            pid = await _owner(writer.get_extra_info("peername")[1], self.likely)
+            pid = await _owner(link.writer.get_extra_info("peername")[1], self.likely)
             os.kill(pid, self._hit)
         except (RuntimeError, ProcessLookupError):  # nobody was hit: the point is not reached
             self.hits.pop()
             self._open.set()
-            return
+            return False
         self.hits[-1] = pid
+        self.frames.append(frame)
         if self._hit == signal.SIGKILL:
             with contextlib.suppress(OSError):
-                while await reader.read(_CHUNK):
+                while await link.reader.read(_CHUNK):
                     pass
         else:
-            for stack in self._to_stack:
-                stack.close()
+            for each in self._links:
+                each.leave() if kept else each.stack.close()
         if len(self.hits) == len(self._points):
             self.fired.set()
         if self._hit != signal.SIGKILL:
-            await asyncio.Event().wait()  # its own end of the connection stays, until somebody severs it
+            await self._resumed.wait()  # its own end of the connection stays, until somebody severs it
+        return kept
 
 
 async def _owner(port: int, likely: Callable[[], int]) -> int:

@@ -47,7 +47,7 @@ async def replaced(spec: Spec, relay: Relay) -> AsyncIterator[None]:
 async def go_on(agent: str, relay: Relay, supervisor: Supervisor) -> None:
     """Continue the stopped agent, and give it time to do what it still means to do, or to leave."""
     os.kill(relay.hits[0], signal.SIGCONT)
-    relay.sever()
+    relay.resume()
     end = asyncio.get_running_loop().time() + FIRED
     while supervisor.states[agent].pid == relay.hits[0] and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110
         await asyncio.sleep(0.05)

@@ -17,6 +17,8 @@ from tests.proving.test_frames import acknowledgement, name, request
 
 SEND = request(160, struct.pack("<I", 9) + name("s") + name("desk.events"))
 READ = request(2, b"", 100)
+JOIN = request(148, name("s") + name("agent.sessions") + name("billing"))
+LEAVE = request(149, name("s") + name("agent.sessions") + name("billing"))
 WRITE = Write("send", "desk.events")
 
 # An agent that sends the frames it is told, one after the other, waiting for each reply.
@@ -44,12 +46,20 @@ class Server:
 
     def __init__(self) -> None:
         self.got: list[bytes] = []
+        self.news = asyncio.Event()
+
+    async def has(self, number: int) -> None:
+        """Wait until so many frames have come."""
+        while len(self.got) < number:
+            self.news.clear()
+            await self.news.wait()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames = Frames()
         while data := await reader.read(65536):
             for frame in frames.feed(data):
                 self.got.append(frame)
+                self.news.set()
                 reply = bytearray(HEADER)
                 struct.pack_into("<I", reply, 48, HEADER)
                 writer.write(bytes(reply))
@@ -143,8 +153,43 @@ async def test_a_stopped_process_is_cut_off_and_lives() -> None:
         await asyncio.wait_for(relay.fired.wait(), 20)
         assert process.returncode is None and server.got == [SEND]
         os.kill(process.pid, signal.SIGCONT)
-        relay.sever()
+        relay.resume()
         assert await process.wait() != 0 and server.got == [SEND]
+
+
+@pytest.mark.parametrize(("side", "arrived"), [(BEFORE, [JOIN, LEAVE]), (AFTER, [JOIN, SEND, LEAVE])])
+async def test_a_stopped_process_whose_connection_is_kept_loses_its_groups_and_goes_on_where_it_was(
+    side: str, arrived: list[bytes]
+) -> None:
+    point = Point(WRITE, 1, side, kept=True)
+    async with stage([point], JOIN, SEND, READ, hit=signal.SIGSTOP) as (relay, server, process):
+        await asyncio.wait_for(relay.fired.wait(), 20)
+        await server.has(len(arrived))
+        assert server.got == arrived and process.returncode is None
+        os.kill(process.pid, signal.SIGCONT)
+        relay.resume()
+        assert await process.wait() == 0 and await process.stdout.read() == b"done\n"
+        assert server.got == [*arrived, *([SEND] if side == BEFORE else []), READ]
+
+
+async def test_what_was_held_back_arrives_even_when_its_process_has_ended() -> None:
+    point = Point(WRITE, 1, BEFORE, kept=True)
+    async with stage([point], SEND, hit=signal.SIGSTOP) as (relay, server, process):
+        await asyncio.wait_for(relay.fired.wait(), 20)
+        process.kill()
+        await process.wait()
+        relay.resume()
+        await server.has(1)
+        assert server.got == [SEND]
+
+
+async def test_a_hit_knows_every_occurrence_its_frame_was() -> None:
+    frames = [acknowledgement(0), acknowledgement(2), acknowledgement(2)]
+    points = [Point(Write("acknowledge", "agent.sessions"), 3, BEFORE), Point(ANY, 1, AFTER)]
+    async with stage(points, *frames) as (relay, _, process):
+        await process.wait()
+        await (await agent(relay, SEND)).wait()
+        assert relay.frames == ["before acknowledge agent.sessions #2 to #3", "after send desk.events #1"]
 
 
 def acknowledged(relay: Relay, *numbers: tuple[int, int]) -> list[int]:
