@@ -10,6 +10,7 @@ from desk.delivery.incidents import TITLES
 from desk.panels.follow import Follow
 from desk.panels.frame import Line, Panel
 from desk.panels.style import name
+from desk.wording import counted
 
 _CARDS = 6
 """Problems shown as cards: the open ones, then the last closed."""
@@ -49,12 +50,15 @@ def cards(found: Iterable[Handling]) -> str:
     """Problems as cards, orders as lines."""
     found = list(found)
     problems = [h for h in found if h.kind != ORDER]
-    newest = sorted(problems, key=lambda h: (not h.open, -problems.index(h)))[:_CARDS]
+    newest = sorted(problems, key=lambda h: (not h.open, -problems.index(h)))
+    more = len([h for h in newest[_CARDS:] if h.open])
     orders = [h for h in found if h.kind == ORDER][-_LINES:][::-1]
     if not found:
         return '<span class="desk-soft">Nothing has happened yet.</span>'
     lines = "".join(f"<div>{escape(h.incident)} {_order(h)}</div>" for h in orders)
-    return f'<div class="desk-cards">{"".join(map(_card, newest))}</div><div class="desk-soft desk-orders">{lines}</div>'
+    hidden = f"<div>and {counted(more, 'open exception')} more</div>" if more else ""
+    shown = "".join(map(_card, newest[:_CARDS]))
+    return f'<div class="desk-cards">{shown}</div><div class="desk-soft desk-orders">{hidden}{lines}</div>'
 
 
 def _card(h: Handling) -> str:

@@ -4,25 +4,22 @@ It reads positions with a cursor of its own and the rounds from key-value state,
 second it sends what has changed and nothing else: a trail is sent leg by leg, once.
 """
 
-import asyncio
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import ipyleaflet as leaflet
 import ipywidgets as widgets
-import laser_sdk as ls
 
 from desk.analysis.streets import places, roads
 from desk.analysis.whereabouts import bounds, piece, side_by_side
-from desk.control import DeskError
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
 from desk.delivery.planning.round import DEPOT, Round, arrivals
 from desk.delivery.roads import Point, load_legs
 from desk.panels import layers
+from desk.panels.follow import Beat
 from desk.panels.frame import Line, Panel, row
-from desk.panels.press import sentence
 from desk.panels.tracks import Closure, Glide, Tracks
 from desk.wording import counted
 
@@ -62,7 +59,8 @@ class MapPanel(Panel):
         super().__init__("Map", [row([self._clock, note]), self.map, row([credit, ask])])
         self.add_class("desk-map")
         desk.listen(lambda _events: self._changed())
-        self._task = asyncio.get_running_loop().create_task(self._follow())
+        still = "The map stands still"  # when the stack is away: it comes back, and the cursor is still right
+        self._task = Beat(desk, self.update, self.problem, every=BEAT, still=still, stopped=_STOPPED).task
 
     def _empty_map(self) -> leaflet.Map:
         west, east, south, north = bounds()
@@ -89,22 +87,6 @@ class MapPanel(Panel):
         self._stale = True
 
     # -- following
-
-    async def _follow(self) -> None:
-        trouble = False
-        while True:
-            try:
-                await self.update()
-                if trouble:
-                    self.problem("")
-                trouble = False
-            except DeskError:
-                self.problem(_STOPPED)
-                return
-            except ls.LaserError as error:  # the stack is away: it comes back, and the cursor is still right
-                trouble = True
-                self.problem(f"The map stands still: {sentence(error)}")
-            await asyncio.sleep(BEAT - asyncio.get_running_loop().time() % BEAT)
 
     async def update(self) -> None:
         """Bring the map up to date, once."""

@@ -1,19 +1,18 @@
 """The desk's questions to its views, asked again whenever the change feed says that a view has changed."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from html import escape
 from typing import Any
 
 import laser_sdk as ls
 
-from desk.control import DeskError
 from desk.delivery import readers
+from desk.panels.follow import Beat
 from desk.panels.frame import Line, Panel
-from desk.panels.press import sentence
 
 BEAT = 0.5
 """Seconds between two looks at the change feed."""
+_STOPPED = "This desk has stopped: these are its last answers."
 _CSS = """<style>
 .desk-readers { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 12px; }
 .desk-readers code { display: block; font-size: 11px; line-height: 15px; white-space: pre-wrap; background: none;
@@ -51,6 +50,10 @@ async def _killed(laser: ls.Laser) -> Rows:
     return sorted((await readers.per_agent(laser, "killed")).items())
 
 
+async def _replayed(laser: ls.Laser) -> Rows:
+    return sorted((await readers.per_agent(laser, "replay")).items())
+
+
 QUESTIONS: tuple[tuple[str, str, Callable[[ls.Laser], Awaitable[Rows]]], ...] = (
     ("Drops made", 'where_eq("kind", "delivered").count().group_by(["van"])', _delivered),
     ("Drops failed", 'where_eq("kind", "failed").count().group_by(["van"])', _failed),
@@ -58,18 +61,21 @@ QUESTIONS: tuple[tuple[str, str, Callable[[ls.Laser], Awaitable[Rows]]], ...] = 
     ("Vans that have stopped", 'where_eq("kind", "stopped").count().group_by(["van", "stop"])', _stopped),
     ("Steps done", 'where_eq("kind", "step").count().group_by(["agent"])', _steps),
     ("Kills", 'where_eq("kind", "killed").count().group_by(["agent"])', _killed),
+    ("Replays", 'where_eq("kind", "replay").count().group_by(["agent"])', _replayed),
 )
 """Title, the query as it is built, and what asks it."""
 
 
 class ReadersPanel(Panel):
-    """Six questions, each with its answer so far."""
+    """Each question with its answer so far."""
 
     def __init__(self, desk: Any) -> None:
         self._desk = desk
         self._answers = Line()
+        self._feed: list[ls.WatchReader] = []
         super().__init__("Readers", [self._answers])
-        self._task = asyncio.get_running_loop().create_task(self._watch())
+        still = "The answers are not kept up to date"
+        self._task = Beat(desk, self._look, self.problem, every=BEAT, still=still, stopped=_STOPPED).task
 
     async def refresh(self) -> None:
         """Ask every question."""
@@ -77,23 +83,12 @@ class ReadersPanel(Panel):
         answers = [(title, query, await ask(laser)) for title, query, ask in QUESTIONS]
         self._answers.say(_CSS + tables(answers))
 
-    async def _watch(self) -> None:
-        feed, said = None, ""
-        while True:
-            trouble = ""
-            try:
-                laser = self._desk.laser
-                feed = feed or [laser.watch(index=view) for view in ("fleet_events", "fleet_positions")]
-                if [change for view in feed for change in await view.poll()] or not self._answers.value:
-                    await self.refresh()
-            except DeskError:
-                return
-            except ls.LaserError as error:
-                trouble = sentence(error)
-            if trouble != said:
-                self.problem(trouble)
-                said = trouble
-            await asyncio.sleep(BEAT)
+    async def _look(self) -> None:
+        """Ask again if a view has changed."""
+        laser = self._desk.laser
+        self._feed = self._feed or [laser.watch(index=view) for view in ("fleet_events", "fleet_positions")]
+        if [change for view in self._feed for change in await view.poll()] or not self._answers.value:
+            await self.refresh()
 
     def __repr__(self) -> str:
         return "Readers"

@@ -35,13 +35,20 @@ class PaperFleet:
         self.prompts: list[Prompt] = []
         self.letters: dict[str, dict[str, Any]] = {}
         self.stopped = False
+        self.trouble: Exception | None = None
         self.hearers: list[Callable[[str], None]] = []
         self._listeners: list[Callable[[list[Any]], None]] = []
+
+    @property
+    def running(self) -> bool:
+        return not self.stopped
 
     @property
     def laser(self) -> Any:
         if self.stopped:
             raise DeskError("This desk has stopped: start another.")
+        if self.trouble:
+            raise self.trouble
         return SimpleNamespace(topic=lambda name: SimpleNamespace(replay=lambda: Cursor(self.positions)))
 
     def events(self) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from desk.panels.desk_work import ApprovalsPanel, ParkedPanel, gateway_down
 from desk.panels.events import EventsPanel, words
 from desk.panels.exceptions import ExceptionsPanel
 from desk.panels.incidents import BUSIEST, IncidentsPanel
+from desk.panels.readers import QUESTIONS
 from tests.panels.fleets import PaperFleet, tuesday_events
 
 
@@ -98,6 +99,34 @@ async def test_an_exception_card_shows_who_has_the_step():
     assert [s.state for s in handlings(events[: dead + 1])[0].steps] == ["done", "lost", "waiting"]
     done = handlings(tuesday_events(99))
     assert {s.state for h in done for s in h.steps} == {"done"} and not any(h.open for h in done)
+
+
+async def test_an_open_exception_without_a_card_is_counted():
+    fleet = PaperFleet()
+    panel = ExceptionsPanel(fleet)
+    opened = [
+        {"id": f"e{n}", "kind": "exception", "incident": f"tue-{n}", "state": "unreachable", "van": f"van-{n}", "minute": 1.0}
+        for n in range(1, 9)
+    ]  # fmt: skip
+    fleet.happen(*opened[:6])
+    await panel.refresh()
+    assert "more" not in panel._cards.value
+    fleet.happen(*opened[6:])
+    await panel.refresh()
+    assert (
+        panel._cards.value.count('class="desk-card ') == 6
+        and "and 2 open exceptions more" in panel._cards.value
+    )
+    fleet.happen(
+        {"id": "c1", "kind": "closed", "incident": "tue-1"},
+        {"id": "c2", "kind": "closed", "incident": "tue-2"},
+    )
+    await panel.refresh()
+    assert "more" not in panel._cards.value  # a closed one is never missed
+
+
+def test_the_readers_ask_for_kills_and_for_replays():
+    assert [title for title, _, _ in QUESTIONS[-3:]] == ["Steps done", "Kills", "Replays"]
 
 
 async def test_filters_keep_what_was_asked_for():

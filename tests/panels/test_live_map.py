@@ -160,14 +160,6 @@ async def test_tiles_come_only_when_asked_for(shown):
     assert not [layer for layer in panel.map.layers if hasattr(layer, "url")]
 
 
-async def test_a_desk_that_has_stopped_is_said_in_one_sentence():
-    fleet = PaperFleet()
-    fleet.stopped = True
-    panel = MapPanel(fleet)
-    await panel._task
-    assert "This desk has stopped" in panel._problem.value
-
-
 def test_tracks_from_batches_of_any_size():
     rows = records()["positions"]
     whole, parts = Tracks(), Tracks()
