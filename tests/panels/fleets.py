@@ -1,5 +1,6 @@
 """A delivery desk that is only a log: what panels ask of one, answered from the records of a small day."""
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,8 @@ class PaperFleet:
         self.letters: dict[str, dict[str, Any]] = {}
         self.stopped = False
         self.trouble: Exception | None = None
+        self.granting = asyncio.Event()
+        self.granting.set()
         self.hearers: list[Callable[[str], None]] = []
         self._listeners: list[Callable[[list[Any]], None]] = []
 
@@ -51,8 +54,8 @@ class PaperFleet:
             raise self.trouble
         return SimpleNamespace(topic=lambda name: SimpleNamespace(replay=lambda: Cursor(self.positions)))
 
-    def events(self) -> list[dict[str, Any]]:
-        return self.rows
+    def events(self, incident: str | None = None) -> list[dict[str, Any]]:
+        return [row for row in self.rows if incident is None or row.get("incident") == incident]
 
     def listen(self, callback: Callable[[list[Any]], None]) -> None:
         self._listeners.append(callback)
@@ -89,6 +92,7 @@ class PaperFleet:
 
     async def vans(self, count: int) -> str:
         self.asked.append(("vans", count))
+        await self.granting.wait()
         return f"{count} vans on the road"
 
     async def approve(self, incident: str) -> None:

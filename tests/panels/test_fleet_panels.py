@@ -54,6 +54,54 @@ async def test_the_slider_follows_the_vans_and_asks_only_when_a_person_moves_it(
     assert fleet.asked == [("vans", 6)]
 
 
+async def test_the_slider_stays_where_it_was_put_while_vans_hand_over():
+    fleet = PaperFleet()
+    fleet.round_of = {f"van-{n}": Round(f"van-{n}") for n in range(1, 5)}
+    panel = IncidentsPanel(fleet)
+    await panel.refresh()
+    fleet.granting.clear()
+    panel._slider.value = 2
+    await settle()
+    await panel.refresh()  # asked, not granted
+    assert panel._slider.value == 2
+    fleet.happen(
+        *({"kind": "incident", "state": "removed", "van": f"van-{n}", "incident": f"tue-{n}"} for n in (3, 4))
+    )
+    fleet.granting.set()
+    await settle()
+    await panel.refresh()
+    assert panel._slider.value == 2 and "van-3, van-4 must hand over first" in panel._leaving.value
+    fleet.round_of |= {"van-4": Round("van-4", parked=True)}
+    fleet.happen({"kind": "van_parked", "van": "van-4"})
+    await panel.refresh()
+    assert panel._slider.value == 2 and "van-3 must hand over first" in panel._leaving.value
+    fleet.happen(
+        {"kind": "moot", "van": "van-3", "incident": "tue-3", "text": "van-3 is home: it changes nothing"}
+    )
+    await panel.refresh()
+    assert panel._slider.value == 3 and panel._leaving.layout.display == "none"
+    assert fleet.asked == [("vans", 2)]
+
+
+async def test_an_incident_that_changed_nothing_is_said():
+    fleet = PaperFleet()
+    fleet.round_of = {"van-1": Round("van-1")}
+    panel = IncidentsPanel(fleet)
+    buttons(panel)["Nobody home"].click()
+    await settle()
+    assert "tue-1: nobody home" in panel._said.value
+    fleet.happen(
+        {
+            "kind": "moot",
+            "incident": "tue-1",
+            "van": "van-1",
+            "text": "van-1 is off the road: nobody home changes nothing",
+        }
+    )
+    await panel.refresh()
+    assert "tue-1: van-1 is off the road: nobody home changes nothing" in panel._said.value
+
+
 async def test_a_question_has_two_answers_and_goes_when_it_is_answered():
     fleet = PaperFleet()
     fleet.prompts = [Prompt("tue-bill", "Dispute $19.70?", 1970)]
