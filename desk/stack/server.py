@@ -11,6 +11,7 @@ from desk.stack.broker.state import Session
 from desk.stack.broker.system import ROOT
 from desk.stack.engine import Engine
 from desk.stack.store import StoreError
+from desk.stack.untaken import Untaken
 from desk.stack.wire.codes import PROTOCOL_VERSION, Code, Eviction, Operation, Refused, Status
 from desk.stack.wire.frame import (
     LARGEST,
@@ -62,6 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._answer is not None:
             self._answer.cancel()  # nobody waits for this query any more
         self._server.connections.pop(self.session.number, None)
+        self._server.untaken.gone(self)
         self._engine.disconnected(self.session)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -77,13 +79,28 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self._choked = True
         self._transport.pause_reading()
+        self._server.close_slowest(self)
 
     def resume_writing(self) -> None:
+        self._server.untaken.gone(self)
         self._choked = False
         self._resume()
 
+    @property
+    def unread(self) -> int:
+        """Bytes of its reply that the client has not taken."""
+        return self._transport.get_write_buffer_size()
+
     def abort(self) -> None:
         self._transport.abort()
+
+    def give_up(self) -> None:
+        """End a connection whose client does not read."""
+        log.warning(
+            "connection %s closed: its client does not read, and too many replies wait unread in all",
+            self.session.address,
+        )
+        self.abort()
 
     def evict(self, reason: Eviction) -> None:
         """End the session and the connection."""
@@ -212,6 +229,7 @@ class Server:
         self.engine = engine
         self.access = access
         self.connections: dict[int, Connection] = {}
+        self.untaken: Untaken[Connection] = Untaken()
         self._last_number = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -235,6 +253,11 @@ class Server:
         self.connections[session.number] = connection
         self.engine.broker.sessions[session.number] = session
         return session
+
+    def close_slowest(self, paused: Connection) -> None:
+        """Another reply waits for its client: when that is too much in all, those that would wait longest end."""
+        for connection in self.untaken.paused(paused, time.monotonic()):
+            connection.give_up()
 
     def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Run beside the connections, at the latest until the server stops."""
