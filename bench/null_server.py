@@ -1,8 +1,8 @@
 """python -m bench.null_server: answers what a publisher and a reader ask, out of memory, and keeps nothing.
 
-The reference of the publish and replay rows: the same client, the same framing (desk.stack.wire), the same
-asyncio, but no data behind it. It counts messages per topic and serves its newest large batch over and over,
-so that a reader gets as many messages as were published.
+The reference of the publish and replay rows: the same client, the same framing (desk.stack.wire), the same kind
+of asyncio protocol, but no data behind it. It counts messages per topic and serves its newest large batch over and
+over, so that a reader gets as many messages as were published.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from desk.stack.wire.messages import (
 from desk.stack.wire.scalars import U32, Reader
 
 HOST = "127.0.0.1"
+RECEIVE_BYTES = 256 * 1024  # as the stack does
 _POLL_TAIL = struct.Struct("<QIB")  # offset, count, auto commit: the end of a poll's body
 
 
@@ -99,8 +100,10 @@ class Null:
         return [encode_polled(0, shelf.upcoming - 1, count), head, shelf.frames]
 
 
-class Connection(asyncio.Protocol):
-    """One client."""
+class Connection(asyncio.BufferedProtocol):
+    """One client. All receive into one buffer, as the stack's do."""
+
+    _received = memoryview(bytearray(RECEIVE_BYTES))
 
     def __init__(self, null: Null) -> None:
         self._null = null
@@ -110,8 +113,11 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def data_received(self, data: bytes) -> None:
-        self._splitter.feed(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._splitter.feed(self._received[:nbytes])
         while (frame := self._splitter.next()) is not None:
             self._transport.write(self._null.answer(decode_request(frame)))
 
