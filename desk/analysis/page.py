@@ -75,8 +75,8 @@ def _frame(
         made, failed = frame.delivered[van], frame.failed[van]
         vans[van] = [
             *(
-                x + _DISC * aside[van][0],
-                y + _DISC * aside[van][1],
+                x + _DISC * aside[van].right,
+                y + _DISC * aside[van].down,
                 spot.status,
                 round(spot.metres / 1000, 1),
                 made,
@@ -84,6 +84,7 @@ def _frame(
                 len(done),
             ),
             _drawn(trail(since, van)),
+            aside[van].word,
         ]
     events = [[e.get("agent") or "", e["kind"], e.get("text") or ""] for e in frame.events]
     return {"vans": vans, "agents": dict(frame.agents), "events": events}

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import cos, dist, radians
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -24,6 +25,8 @@ STOPS = {
     "": ("o", "#D9D9D9", "#D9D9D9"),
 }
 """State of a stop -> marker, face, edge. Not by colour: colours are the vans'."""
+OFF = ("stopped", "parked")
+"""What a van does that is kept from driving."""
 _HIGH = 8.2  # inches
 _DISC = 23.0  # points from one van to the next where they stand side by side
 _ABREAST = 4
@@ -122,40 +125,55 @@ def mark_stops(axes: Axes, frame: Frame, state: str) -> None:
     )  # fmt: skip
 
 
-def side_by_side(vans: Mapping[str, Point]) -> dict[str, tuple[int, int]]:
-    """How many discs to the right of its place, and below it, each van is drawn: (0, 0) for the first one there."""
-    found: dict[str, tuple[int, int]] = {}
-    there: Counter[Point] = Counter()
-    for van, point in vans.items():
-        down, right = divmod(there[point], _ABREAST)
-        found[van] = right, down
-        there[point] += 1
+class Stand(NamedTuple):
+    """How many discs to the right of its place, and below it, a van is drawn, and the word that stands beside it."""
+
+    right: int
+    down: int
+    word: str
+
+
+def side_by_side(vans: Mapping[str, tuple[Point, str]]) -> dict[str, Stand]:
+    """Where each van (its place, its status) is drawn: (0, 0) for the first one there.
+
+    What keeps vans from driving is said once a row, behind its last, and such a row holds no others.
+    """
+    rows: dict[tuple[Point, str], list[str]] = {}
+    for van, (point, status) in vans.items():
+        rows.setdefault((point, status if status in OFF else ""), []).append(van)
+    found: dict[str, Stand] = {}
+    above: Counter[Point] = Counter()
+    for (point, word), here in sorted(rows.items(), key=lambda row: row[0][1]):
+        for row in (here[first : first + _ABREAST] for first in range(0, len(here), _ABREAST)):
+            for right, van in enumerate(row):
+                found[van] = Stand(right, above[point], word if van == row[-1] else "")
+            above[point] += 1
     return found
 
 
 def mark_vans(axes: Axes, frame: Frame) -> None:
     """Every van; those at one place beside each other."""
-    for van, (right, down) in side_by_side(spots(frame)).items():
-        _mark_van(axes, van, frame.vans[van], (right * _DISC, -down * _DISC))
+    for van, stand in side_by_side(spots(frame)).items():
+        _mark_van(axes, van, frame.vans[van], stand)
 
 
-def spots(frame: Frame) -> dict[str, Point]:
-    """Where each van was."""
-    return {van: (spot.lon, spot.lat) for van, spot in frame.vans.items()}
+def spots(frame: Frame) -> dict[str, tuple[Point, str]]:
+    """Where each van was, and what it did."""
+    return {van: ((spot.lon, spot.lat), spot.status) for van, spot in frame.vans.items()}
 
 
-def _mark_van(axes: Axes, van: str, spot: Spot, aside: tuple[float, float]) -> None:
-    """A van by its number; what keeps it from driving stands beside it."""
-    off = spot.status in ("stopped", "parked")
+def _mark_van(axes: Axes, van: str, spot: Spot, stand: Stand) -> None:
+    """A van by its number; one that is kept from driving has a grey edge."""
+    aside = (stand.right * _DISC, -stand.down * _DISC)
     axes.annotate(
         van.rpartition("-")[2], (spot.lon, spot.lat), xytext=aside, textcoords="offset points", ha="center",
         va="center", color=ink_on(colour_of_van(van)),
         fontsize=12, fontweight="bold", zorder=7,
-        bbox={"boxstyle": "circle,pad=0.28", "facecolor": colour_of_van(van), "edgecolor": GREY if off else "white",
+        bbox={"boxstyle": "circle,pad=0.28", "facecolor": colour_of_van(van), "edgecolor": GREY if spot.status in OFF else "white",
               "linewidth": 1.5},
     )  # fmt: skip
-    if off:
+    if stand.word:
         axes.annotate(
-            spot.status, (spot.lon, spot.lat), xytext=(aside[0] + 14, aside[1] - 4), textcoords="offset points", fontsize=10,
+            stand.word, (spot.lon, spot.lat), xytext=(aside[0] + 14, aside[1] - 4), textcoords="offset points", fontsize=10,
             fontweight="bold", zorder=7,
         )  # fmt: skip

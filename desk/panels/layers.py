@@ -9,6 +9,7 @@ import ipyleaflet as leaflet
 
 from desk.analysis.palette import BLUE, GREEN, GREY, PURPLE, VERMILLION, colour_of_van, ink_on
 from desk.analysis.streets import roads, streets
+from desk.analysis.whereabouts import Stand
 from desk.delivery.roads import DEPOT, Place, Point
 
 STOPS = {
@@ -32,7 +33,7 @@ PANES = {
 CSS = """<style>
 .desk-map .leaflet-container { background: var(--jp-layout-color0); font: inherit; border-radius: 6px; }
 .desk-map .leaflet-div-icon { background: none; border: none; }
-.desk-map .leaflet-vans-pane img { width: 112px !important; height: 54px !important; margin: -13px 0 0 -13px;
+.desk-map .leaflet-vans-pane img { width: 180px !important; height: 82px !important; margin: -13px 0 0 -13px;
   transform-origin: 13px 13px; will-change: transform; }
 .desk-depot { width: 16px; height: 16px; background: var(--jp-ui-font-color1); }
 .desk-closed { color: #fff; background: #D55E00; border: 2px solid #fff; border-radius: 4px; width: 22px; height: 22px;
@@ -86,24 +87,23 @@ def paint(mark: leaflet.CircleMarker, state: str) -> None:
         mark.fill_opacity = filled
 
 
-def van(name: str, doing: str, aside: tuple[int, int] = (0, 0)) -> str:
-    """The picture of a van, as a URL: its number in its colour; what keeps it from driving stands beside it.
+def van(name: str, off: bool, stand: Stand) -> str:
+    """The picture of a van, as a URL: its number in its colour, a black edge round one that is kept from driving.
 
-    `aside`: how many discs to the right of its place, and below it, it is drawn; three and one at most.
+    `stand`: where it is drawn, at most three discs to the right of its place and two below it, and the word beside it.
     """
-    off = doing if doing in ("stopped", "parked") else ""
     number, colour = escape(name.rpartition("-")[2]), colour_of_van(name)
     edge = 'stroke="#000" stroke-width="3"' if off else 'stroke="#fff" stroke-width="2"'
     word = (
         f'<rect x="30.5" y="4.5" width="62" height="17" rx="8" fill="#fff" stroke="#000"/>'
-        f'<text x="61.5" y="17" font-size="12">{off}</text>'
+        f'<text x="61.5" y="17" font-size="12">{stand.word}</text>'
     )
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 112 54" font-family="sans-serif" text-anchor="middle">'
-        f'<g transform="translate({28 * aside[0]} {28 * aside[1]})">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 180 82" font-family="sans-serif" text-anchor="middle">'
+        f'<g transform="translate({28 * stand.right} {28 * stand.down})">'
         f'<circle cx="13" cy="13" r="11.5" fill="{colour}" {edge}/>'
         f'<text x="13" y="17.5" font-size="13" font-weight="600" fill="{ink_on(colour)}">{number}</text>'
-        f"{word if off else ''}</g></svg>"
+        f"{word if stand.word else ''}</g></svg>"
     )
     return f"data:image/svg+xml,{quote(svg)}"
 

@@ -12,7 +12,7 @@ import ipyleaflet as leaflet
 import ipywidgets as widgets
 
 from desk.analysis.streets import places, roads
-from desk.analysis.whereabouts import bounds, piece, side_by_side
+from desk.analysis.whereabouts import OFF, Stand, bounds, piece, side_by_side
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
 from desk.delivery.planning.round import DEPOT, Round, arrivals
@@ -27,6 +27,8 @@ BEAT = 0.25
 """Seconds between two updates."""
 _HEIGHT = "600px"
 _ZOOM = 13.75
+_WAITING = ("idle", "parked")
+"""What a van does that stays where it is: it can be drawn beside its place."""
 _STOPPED = "This desk has stopped: the map shows where everything was."
 
 
@@ -120,9 +122,10 @@ class MapPanel(Panel):
     def _show_doing(self) -> None:
         """Draw every van as what it does; those that wait at one place stand side by side."""
         where, all_ = self._tracks.where, sorted(self._tracks.doing.items())
-        aside = side_by_side({name: where[name] for name, doing in all_ if doing == "idle"})
+        waiting = side_by_side({name: (where[name], doing) for name, doing in all_ if doing in _WAITING})
         for name, doing in all_:
-            picture = layers.van(name, doing, aside.get(name, (0, 0)))
+            alone = Stand(0, 0, doing if doing in OFF else "")
+            picture = layers.van(name, doing in OFF, waiting.get(name, alone))
             if name in self._vans:
                 self._vans[name].url = picture
             else:

@@ -171,5 +171,15 @@ def test_vans_at_one_place_stand_side_by_side():
     fold.positions(at(f"van-{n}", 0.0, lon=144.9 if n < 7 else 145.0) for n in range(1, 8))
     aside = side_by_side(spots(fold.frames()[0]))
     assert len(set(aside.values())) == 6
-    assert aside["van-1"] == aside["van-7"] == (0, 0)
-    assert aside["van-5"] == (0, 1)
+    assert aside["van-1"] == aside["van-7"] == (0, 0, "")
+    assert aside["van-5"] == (0, 1, "")
+
+
+def test_what_keeps_vans_from_driving_is_said_once_a_row():
+    here = {f"van-{n}": ((144.9, -37.8), "parked" if n > 2 else "idle") for n in range(1, 9)}
+    found = side_by_side({**here, "van-9": ((145.0, -37.8), "stopped")})
+    rows = [[van for van, stand in found.items() if stand.down == row] for row in range(3)]
+    assert rows == [["van-1", "van-2", "van-9"], ["van-3", "van-4", "van-5", "van-6"], ["van-7", "van-8"]]
+    assert {van: stand.word for van, stand in found.items() if stand.word} == {
+        "van-6": "parked", "van-8": "parked", "van-9": "stopped",
+    }  # fmt: skip
