@@ -87,6 +87,12 @@ async def test_vans_that_wait_at_one_place_stand_side_by_side(shown):
     pictures = [picture.url for _, picture in sorted(panel._vans.items())]
     assert [f"translate%28{28 * n}%200%29" in picture for n, picture in enumerate(pictures)] == [True] * 3
     assert "0 vans on the road" in panel._clock.value
+    fleet.positions += [{**row, **home, "status": "parked", "minute": 99.1} for row in fleet.positions[1:3]]
+    await panel.update()
+    pictures = [picture.url for _, picture in sorted(panel._vans.items())]
+    places = ["0%200", "0%2028", "28%2028"]  # those that are kept from driving, in a row of their own
+    assert all(f"translate%28{place}%29" in picture for place, picture in zip(places, pictures, strict=True))
+    assert ["parked" in picture for picture in pictures] == [False, False, True]
 
 
 async def test_each_leg_of_a_trail_is_sent_once(shown):
