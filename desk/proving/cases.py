@@ -58,7 +58,8 @@ class Case:
 @dataclass(frozen=True)
 class Row:
     """What came of a run. aimed, hit: how many points, and how many of them were reached; violations: sentences;
-    raw: how often each thing happened, repeats counted.
+    raw: how often each thing happened, repeats counted; frames: who was hit at which frame, in words. An
+    acknowledgement of three records is one frame, and three points.
     """
 
     desk: str
@@ -70,6 +71,7 @@ class Row:
     hit: int
     violations: tuple[str, ...]
     raw: dict[str, int] = field(default_factory=dict)
+    frames: tuple[str, ...] = ()
 
     @property
     def reached(self) -> bool:
@@ -94,10 +96,12 @@ class Done:
     outcome: dict[str, list[object]] = field(default_factory=dict)
 
 
-def row(case: Case, hit: int, violations: tuple[str, ...], raw: dict[str, int]) -> Row:
+def row(
+    case: Case, hit: int, violations: tuple[str, ...], raw: dict[str, int], frames: tuple[str, ...]
+) -> Row:
     """The row of a case."""
     play = case.play
     return Row(
         play.desk, play.name, " and ".join(case.agents), case.places, case.way,
-        len(case.kills), hit, violations, raw,
+        len(case.kills), hit, violations, raw, frames,
     )  # fmt: skip

@@ -33,7 +33,8 @@ class Rows:
             for line in file.read_text(encoding="utf-8").splitlines():
                 name, values, *made = json.loads(line)
                 if made == [self._code]:
-                    self.done[name] = Row(**{**values, "violations": tuple(values["violations"])})
+                    tuples = {field: tuple(values[field]) for field in ("violations", "frames")}
+                    self.done[name] = Row(**values | tuples)
 
     def add(self, name: str, row: Row) -> None:
         """Keep a row."""

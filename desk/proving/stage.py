@@ -14,6 +14,7 @@ from typing import IO, Any
 from desk.control.errors import DeskError
 from desk.proving import day_invariants, invariants
 from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case, Done, Seen, row
+from desk.proving.operations import unlisted
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Relay
 from desk.runtime.spec import Spec
@@ -38,7 +39,8 @@ class Stage:
 
     async def __aenter__(self) -> "Stage":
         self._stack = await python("-m", "desk.stack", "--data", str(self.folder / "stack"))
-        self.connection = json.loads(await self._stack.stdout.readline())["connection_string"]
+        _, out = pipes(self._stack)
+        self.connection = json.loads(await out.readline())["connection_string"]
         return self
 
     async def __aexit__(self, *_: Any) -> None:
@@ -52,9 +54,9 @@ class Stage:
         async with self._judging:
             if desk not in self._judges:
                 self._judges[desk] = await python(JUDGES[desk], self.connection)
-            judge = self._judges[desk]
-            judge.stdin.write(json.dumps(run).encode() + b"\n")
-            line = await judge.stdout.readline()
+            into, out = pipes(self._judges[desk])
+            into.write(json.dumps(run).encode() + b"\n")
+            line = await out.readline()
         if not line:
             raise DeskError("The judge has ended: its error is above.")
         return json.loads(line)
@@ -102,6 +104,12 @@ async def python(*arguments: str, stderr: IO[bytes] | None = None) -> asyncio.su
     )
 
 
+def pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
+    """What goes into a program that `python` started, and what comes out of it."""
+    assert process.stdin and process.stdout
+    return process.stdin, process.stdout
+
+
 def introduce(relays: Mapping[str, Relay], desk: Any) -> None:
     """Tell the relays what the supervisor knows of their agents."""
 
@@ -131,6 +139,12 @@ def done(
 ) -> Done:
     """What came of a case. asked: how many writes of an agent came before a person answered."""
     hit = sum(len(relay.hits) for relay in relays.values())
+    frames = tuple(f"{agent} {frame}" for agent, relay in relays.items() for frame in relay.frames)
     seen = {agent: Seen(tuple(relay.seen), asked.get(agent, 0)) for agent, relay in relays.items()}
-    violations = (*trouble, *verdict["violations"])
-    return Done(row(case, hit, violations, verdict["raw"]), seen, verdict.get("outcome", {}))
+    strange = [
+        f"{agent} asked for what the protocol does not list: {', '.join(codes)}"
+        for agent, relay in relays.items()
+        if (codes := unlisted(relay.codes))
+    ]
+    violations = (*trouble, *strange, *verdict["violations"])
+    return Done(row(case, hit, violations, verdict["raw"], frames), seen, verdict.get("outcome", {}))

@@ -5,7 +5,11 @@ import struct
 import cbor2
 import pytest
 
+from desk.proving import frames
 from desk.proving.frames import HEADER, Frames, Write, code_of, write_of
+from desk.proving.operations import LISTED, unlisted
+from desk.stack.wire import agdx
+from desk.stack.wire.codes import REPLICATED, Code, Operation
 
 
 def request(operation: int, body: bytes = b"", code: int = 0) -> bytes:
@@ -76,3 +80,21 @@ def test_frames_come_whole_whatever_the_pieces() -> None:
     data = b"".join(sent)
     got = [frame for at in range(0, len(data), 97) for frame in whole.feed(data[at : at + 97])]
     assert got == sent
+
+
+def test_the_protocol_lists_what_the_stack_knows_and_what_a_frame_is_told_by() -> None:
+    operations = {*REPLICATED, *Operation}
+    assert {f"operation {number}" for number in operations} == {
+        x for x in LISTED if x.startswith("operation")
+    }
+    managed = {n for n in vars(agdx).values() if isinstance(n, int) and agdx.BASE <= n < agdx.BASE + 1000}
+    assert {agdx.KV_CAS, agdx.SESSION_CHANGES} <= managed and managed >= agdx.MUTATION_CODES
+    codes = {*set(Code) - set(REPLICATED.values()), *managed, *frames._READS, *frames._KV}
+    assert unlisted(f"code {int(number)}" for number in codes) == []
+
+
+def test_what_the_protocol_does_not_list_is_told() -> None:
+    assert unlisted(["operation 160", "code 1000317", "operation 163", "code 100"]) == [
+        "code 1000317",
+        "operation 163",
+    ]

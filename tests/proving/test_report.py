@@ -10,8 +10,9 @@ from desk.proving.__main__ import main
 from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Kill, Row
 from desk.proving.frames import Write
 from desk.proving.plays import DAYS, PLAYS, SUPPORT
-from desk.proving.relay import AFTER, ANY, BEFORE, Point
+from desk.proving.relay import AFTER, ANY, BEFORE, Point, Relay
 from desk.proving.rows import Rows
+from desk.proving.stage import done
 from desk.proving.sweep import sample, stopped, twice
 
 
@@ -116,3 +117,10 @@ def test_the_command_explains_itself(
     with pytest.raises(SystemExit):
         main()
     assert "--full" in capsys.readouterr().out
+
+
+def test_a_run_in_which_something_unknown_was_asked_for_is_a_violation() -> None:
+    relay = Relay("127.0.0.1", 1)
+    relay.codes = {"operation 160", "code 1000317"}
+    found = done(Case(PLAYS["duplicate"]), {"billing": relay}, {}, [], {"violations": [], "raw": {}})
+    assert found.row.violations == ("billing asked for what the protocol does not list: code 1000317",)
