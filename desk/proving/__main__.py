@@ -6,16 +6,17 @@ Writes its section of bench/prove.md; a full sweep then kills everything else, f
 import argparse
 import asyncio
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import everything, report, sweep
-from desk.proving.cases import HUNG, ONCE, STOPPED, TWICE, WAYS, Case, Row
+from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
 from desk.proving.stage import Stage
@@ -45,45 +46,44 @@ FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 20, 12), DELIVERY: Size(10**6, 60, 1
 
 async def prove(desk: str, size: Size, seed: int, rows: Rows, workers: int) -> tuple[list[Row], Points, int]:
     """Sweep one desk. Returns the rows, what runs without a kill tell, and how many points there are."""
-    async with Stage(_folder()) as stage:
+    async with _stage() as stage:
         known = await sweep.points(stage, desk)
         expected = stage.expected
-
-        def still(way: str, wanted: int) -> int:
-            """How many runs of a way are to be done: a sweep that goes on draws from other points."""
-            return max(0, wanted - sum((row.desk, row.way) == (desk, way) for row in rows.done.values()))
-
-        chosen = [
-            *sweep.sample(known.asking, size.answered, seed),
-            *sweep.twice(known.cases, still(TWICE, size.twice), seed),
-            *sweep.stopped(known.cases, STOPPED, still(STOPPED, size.stopped), seed),
-            *sweep.stopped(known.cases, HUNG, still(HUNG, size.hung), seed + 1),
-            *(await sweep.comparisons(stage, size.compared, seed) if size.compared else ()),
-            *_once(known, size.once, seed, rows),
-        ]
-        shutil.rmtree(stage.folder, ignore_errors=True)
-    print(f"{desk}: {len(known.cases)} points, {len(chosen)} runs", flush=True)
-    left = [case for case in chosen if case.name not in rows.done]
+        compared = await sweep.comparisons(stage, size.compared, seed) if size.compared else []
+    drawn = {
+        ANSWERED: (sweep.sample(known.asking, size.answered, seed), size.answered),
+        TWICE: (sweep.twice(known.cases, size.twice, seed), size.twice),
+        STOPPED: (sweep.stopped(known.working, STOPPED, size.stopped, seed), size.stopped),
+        HUNG: (sweep.stopped(known.working, HUNG, size.hung, seed + 1), size.hung),
+        ONCE: (sweep.sample(known.cases, len(known.cases), seed), size.once),
+    }
+    left = [case for way, (cases, wanted) in drawn.items() for case in still(desk, way, cases, wanted, rows)]
+    left += [case for case in compared if case.name not in rows.done]
+    print(f"{desk}: {len(known.cases)} points, {len(left)} runs left", flush=True)
     for first in range(0, len(left), _STAGE):
         some = left[first : first + _STAGE]
-        async with Stage(_folder()) as stage:
+        async with _stage() as stage:
             stage.expected = expected
             await sweep.spread(some, lambda case, stage=stage: _row(stage, case, rows), workers)
-            shutil.rmtree(stage.folder, ignore_errors=True)
     done = {name: row for name, row in rows.done.items() if row.desk == desk}
     names = {case.name for case in known.cases} | {name for name, row in done.items() if row.way == ONCE}
     return list(done.values()), known, len(names)
 
 
-def _once(known: Points, size: int, seed: int, rows: Rows) -> list[Case]:
-    """The points to try with one kill: those that are done already, and as many others as are still wanted."""
-    done = [case for case in known.cases if case.name in rows.done]
-    others = [case for case in known.cases if case.name not in rows.done]
-    return [*done, *sweep.sample(others, max(0, size - len(done)), seed)]
+def still(desk: str, way: str, drawn: Sequence[Case], wanted: int, rows: Rows) -> list[Case]:
+    """The runs of a way that are left to do. A sweep that goes on may draw from other points: what a day writes is
+    partly timing. So those that are done count, whatever was drawn.
+    """
+    done = sum((row.desk, row.way) == (desk, way) for row in rows.done.values())
+    return [case for case in drawn if case.name not in rows.done][: max(0, wanted - done)]
 
 
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="prove-"))
+@asynccontextmanager
+async def _stage() -> AsyncIterator[Stage]:
+    """A stage in a folder that goes with it, however it ends."""
+    with tempfile.TemporaryDirectory(prefix="prove-", ignore_cleanup_errors=True) as folder:
+        async with Stage(Path(folder)) as stage:
+            yield stage
 
 
 async def _row(stage: Stage, case: Case, rows: Rows) -> None:
@@ -95,23 +95,23 @@ async def _row(stage: Stage, case: Case, rows: Rows) -> None:
 
 async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[str, str]]:
     """Sweep the desks that were asked for. Returns the rows, and the text of each section they are for."""
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+    sweeping = asyncio.current_task()
+    assert sweeping
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sweeping.cancel)
     everything: list[Row] = []
-    tables, abouts, sections = [], [], {}
+    tables: list[list[tuple[str, ...]]] = []
+    abouts: list[str] = []
+    sections: dict[str, str] = {}
     for desk in told.desk or (SUPPORT, DELIVERY):
         start = time.monotonic()
         size = (FULL if told.full else SAMPLE)[desk]
         size = replace(size, once=told.size or size.once)
         done, known, number = await prove(desk, size, told.seed, rows, told.workers)
-        acknowledgements = sum(" acknowledge " in row.places for row in done if row.way == ONCE)
         lines = report.table(desk, done, known.undisturbed)
         print(report.plain(lines), flush=True)
-        about = (
-            f"{sum(row.way == ONCE for row in done)} (seed {told.seed}) of the {number} points of the {desk} desk "
-            f"({acknowledgements} of those tried are acknowledgements of one record each, several of which can be one "
-            "frame and so one kill) in "
-            f"{len(known.undisturbed)} scenarios, and runs in other ways; {time.monotonic() - start:.0f} s with "
-            f"{told.workers} workers on {os.cpu_count()} cores."
+        seconds, scenarios = time.monotonic() - start, len(known.undisturbed)
+        about = report.about(
+            desk, done, number, scenarios, told.seed, seconds, told.workers, os.cpu_count() or 1
         )
         if told.full:
             sections[desk] = report.section(about, [lines], done)
@@ -138,7 +138,13 @@ def main() -> int:
     )
     told = parser.parse_args()
     rows = Rows(told.rows or (KEPT if told.full else None))
-    done, sections = asyncio.run(both(told, rows))
+    try:
+        done, sections = asyncio.run(both(told, rows))
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        print(
+            f"Stopped after {len(rows.done)} runs.{' The same command goes on from there.' * rows.are_kept}"
+        )
+        return 1
     old = told.out.read_text(encoding="utf-8") if told.out.exists() else ""
     told.out.write_text(report.merged(old, sections, report.last_line(done)), encoding="utf-8")
     rows.forget()

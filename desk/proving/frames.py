@@ -53,6 +53,8 @@ class Write:
     """Of an acknowledgement: how many records of the partition it covers. One may cover several."""
     partition: int = field(default=0, compare=False)
     """Of an acknowledgement: the partition."""
+    up: bool = field(default=False, compare=False)
+    """Of a message: whether a process says in it that it is up."""
 
     def __str__(self) -> str:
         return f"{self.operation} {self.what}"
@@ -104,7 +106,7 @@ def write_of(frame: bytes) -> Write | None:
         return None
     if operation == _SEND:
         _, at = _identifier(body, 4)
-        return Write("send", _identifier(body, at)[0])
+        return Write("send", _identifier(body, at)[0], up=b"agent_up" in body)
     if operation == _STORE_OFFSET:
         _, at = _identifier(body, 1)
         _, at = _identifier(body, at)

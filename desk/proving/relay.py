@@ -13,7 +13,7 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import psutil
 
@@ -21,6 +21,7 @@ from desk.proving.frames import Frames, Write, code_of, leaving, write_of
 
 BEFORE, AFTER = "before", "after"
 ANY = Write("any write", "since the last kill")
+KEPT = ", connection kept"
 _CHUNK = 65536
 _BORN = 5.0  # seconds to find whose a connection is
 
@@ -40,8 +41,7 @@ class Point:
     """Whether the connections of a process that is stopped there are kept."""
 
     def __str__(self) -> str:
-        kept = ", connection kept" if self.kept else ""
-        return f"{self.side} {self.write} #{self.occurrence}{kept}"
+        return f"{self.side} {self.write} #{self.occurrence}{KEPT if self.kept else ''}"
 
 
 @dataclass(eq=False)
@@ -205,7 +205,7 @@ class Relay:
         write = write_of(frame)
         if write is None:
             return None
-        write = Write(write.operation, self._name(write.what), write.upto, write.partition)
+        write = replace(write, what=self._name(write.what))
         covered = self._covered(write)
         self._counts[write] += len(covered)
         self._counts[ANY] += len(covered)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from desk.proving.cases import ONCE, WAYS, Row
 from desk.proving.plays import DELIVERY, SUPPORT
+from desk.proving.relay import KEPT
 
 _RAW = {
     SUPPORT: ("lookups", "holds", "questions", "refunds", "replies", "bank asked", "paid"),
@@ -43,8 +44,8 @@ comparisons with something missing on purpose: the pattern (baseline), the bank'
 def table(
     desk: str, rows: Sequence[Row], undisturbed: Mapping[str, Mapping[str, int]]
 ) -> list[tuple[str, ...]]:
-    """One line an agent, one a way, a total, then the comparisons. "repeated": in how many runs a thing happened more
-    often, raw, than in the same play without a kill (`undisturbed`, by play).
+    """One line an agent, one a way, a total, then the comparisons. "distinct frames": see `distinct`. "repeated": in how
+    many runs a thing happened more often, raw, than in the same play without a kill (`undisturbed`, by play).
     """
     raw = _RAW[desk]
     own = [row for row in rows if row.desk == desk]
@@ -55,18 +56,60 @@ def table(
             sum(row.raw.get(what, 0) > undisturbed[row.play].get(what, 0) for row in chosen) for what in raw
         ]
         hit = sum(row.hit for row in chosen)
-        numbers = (len(chosen), hit, sum(bool(row.violations) for row in chosen), *repeated)
+        numbers = (len(chosen), distinct(chosen), hit, sum(bool(row.violations) for row in chosen), *repeated)
         return (label, *(str(number) for number in numbers))
 
-    lines = [("agent or way", "runs", "hits", "violations", *(f"{what} repeated" for what in raw))]
+    lines = [
+        (
+            "agent or way",
+            "runs",
+            "distinct frames",
+            "hits",
+            "violations",
+            *(f"{what} repeated" for what in raw),
+        )
+    ]
     for agent in dict.fromkeys(row.agent for row in shipped if row.way == ONCE):
         lines.append(line(agent, [row for row in shipped if row.way == ONCE and row.agent == agent]))
-    for way in dict.fromkeys(row.way for row in shipped if row.way != ONCE):
-        lines.append(line(way, [row for row in shipped if row.way == way]))
+    for way in dict.fromkeys(_way(row) for row in shipped if row.way != ONCE):
+        lines.append(line(way, [row for row in shipped if _way(row) == way]))
     lines.append(line("all, as shipped", shipped))
     for agent, way in dict.fromkeys((row.agent, row.way) for row in own if row.way not in WAYS):
         lines.append(line(f"{agent}, {way}", [row for row in own if (row.agent, row.way) == (agent, way)]))
     return lines
+
+
+def _way(row: Row) -> str:
+    return row.way + (KEPT if row.places.endswith(KEPT) else "")
+
+
+def distinct(rows: Iterable[Row]) -> int:
+    """How many different kills these are: single ones at one frame are one (an acknowledgement of three records is three
+    points and one frame); a run in another way is one by itself.
+    """
+    rows = list(rows)
+    frames = {(row.play, row.frames) for row in rows if row.way == ONCE and row.frames}
+    return len(frames) + sum(row.way != ONCE for row in rows)
+
+
+def about(
+    desk: str,
+    rows: Sequence[Row],
+    points: int,
+    scenarios: int,
+    seed: int,
+    seconds: float,
+    workers: int,
+    cores: int,
+) -> str:
+    """What a sweep of a desk was. points: how many there are, tried or not; seconds: of the last go."""
+    once = [row for row in rows if row.way == ONCE]
+    return (
+        f"{len(once)} (seed {seed}) of the {points} points of the {desk} desk in {scenarios} scenarios, which are "
+        f"{distinct(once)} distinct frames (an acknowledgement of several records is one frame and as many points), and "
+        f"{len(rows) - len(once)} runs in other ways; the last go took {seconds:.0f} s with {workers} workers on {cores} "
+        "cores."
+    )
 
 
 def last_line(rows: Iterable[Row]) -> str:

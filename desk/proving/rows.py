@@ -1,25 +1,37 @@
 """The rows of a sweep, kept in a file of JSON lines so that a long sweep can go on where it ended.
 
-Each row says of which code it is: a desk that has been changed, or is judged otherwise, is swept anew.
+Each row says of which code it is: a desk that has been changed, or is judged otherwise, is swept anew. Who leads a
+process to its kill is not part of that (`control`, and here the relay, the plays, the draws, the report): a row tells at
+which frame it came and what the judges found afterwards, whatever led there.
 """
 
 import hashlib
+import importlib.metadata
 import json
 from dataclasses import asdict
 from pathlib import Path
 
 from desk.proving.cases import Row
 
-_DESK = Path(__file__).parent.parent
-_TRIED = ("support", "delivery", "runtime", "supervisor", "outside", "stack", "proving/*invariants.py")
+_ROOT = Path(__file__).parent.parent.parent
+_ROOMS = ("support", "delivery", "runtime", "supervisor", "outside", "stack")
+_TRIED = (
+    *(f"desk/{room}/**/*.py" for room in _ROOMS),
+    "desk/settings.py",
+    "desk/wording.py",
+    *("data/support/**/*", "data/delivery/**/*"),
+    "desk/proving/*invariants.py",
+    "desk/proving/operations.py",  # judges too: what may be asked for
+)
+_CLIENT = "laser-sdk"
 
 
 def code() -> str:
     """What is tried and who judges it, as one short text: another when any of it is changed."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(importlib.metadata.version(_CLIENT).encode())
     for place in _TRIED:
-        for file in sorted(_DESK.glob(place if place.endswith(".py") else f"{place}/**/*.py")):
-            digest.update(str(file.relative_to(_DESK)).encode() + b"\0" + file.read_bytes())
+        for file in sorted(file for file in _ROOT.glob(place) if file.is_file()):
+            digest.update(str(file.relative_to(_ROOT)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -35,6 +47,11 @@ class Rows:
                 if made == [self._code]:
                     tuples = {field: tuple(values[field]) for field in ("violations", "frames")}
                     self.done[name] = Row(**values | tuples)
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether they outlive this process."""
+        return self._file is not None
 
     def add(self, name: str, row: Row) -> None:
         """Keep a row."""

@@ -5,10 +5,11 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from desk.proving import days, tickets
-from desk.proving.cases import ANSWERED, TWICE, Case, Done, Kill, Row
+from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Done, Kill, Row
 from desk.proving.frames import Write
 from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
 from desk.proving.relay import AFTER, ANY, BEFORE, Point
@@ -37,6 +38,8 @@ class Points:
     def __init__(self) -> None:
         self.cases: list[Case] = []
         """Every write of every agent in every play, each on both sides."""
+        self.working: list[Case] = []
+        """Those of processes that are up."""
         self.asking: list[Case] = []
         """The last writes of an agent before a person answers it."""
         self.undisturbed: dict[str, dict[str, int]] = {}
@@ -57,12 +60,15 @@ async def points(
         found.undisturbed[play.name] = records[0].row.raw
         for agent in agents or play.agents:
             seen = [record.seen[agent] for record in records]
-            known = _both([each.writes for each in seen])
-            found.cases += [
-                Case(play, (Kill(agent, Point(write, number, side)),), way)
-                for write, number in known
-                for side in (BEFORE, AFTER)
-            ]
+            up = False
+            for write, number in _both([each.writes for each in seen]):
+                both = [
+                    Case(play, (Kill(agent, Point(_named(write), number, side)),), way)
+                    for side in (BEFORE, AFTER)
+                ]
+                found.cases += both
+                found.working += both if up else ()
+                up = up or write.up
             if agent == play.asks and seen[0].asked and "declined" not in play.name:
                 found.asking += _asking(play, agent, seen[0].writes[: seen[0].asked][-_LAST:])
     return found
@@ -79,11 +85,7 @@ def _asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -
 def _both(runs: Sequence[Sequence[tuple[Write, int]]]) -> list[tuple[Write, int]]:
     """The writes that every one of these runs made, in the order of the first."""
     counts = [Counter(write for write, _ in run) for run in runs]
-    return [
-        (_named(write), number)
-        for write, number in runs[0]
-        if all(count[write] >= number for count in counts)
-    ]
+    return [(write, number) for write, number in runs[0] if all(count[write] >= number for count in counts)]
 
 
 def _named(write: Write) -> Write:
@@ -120,14 +122,26 @@ def twice(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
 
 
 def stopped(cases: Sequence[Case], way: str, size: int, seed: int) -> list[Case]:
-    """Processes that stop at a write of theirs, once they are up."""
+    """Processes that stop at a write of theirs, drawn evenly over agents. Every other one of those that are to go on
+    keeps its connections. cases: of processes that are up.
+    """
 
-    def works(point: Point) -> bool:
-        comes_up = point.write.what.endswith(".events") and point.occurrence == 1
-        return point.write.operation in ("send", "cas", "set") and not comes_up
+    def place(kill: Kill, turn: int) -> Kill:
+        return replace(kill, point=replace(kill.point, kept=way == STOPPED and turn % 2 == 0))
 
-    writing = [case for case in cases if works(case.kills[0].point)]
-    return [Case(case.play, case.kills, way) for case in sample(writing, size, seed)]
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.kills[0].point.write.operation in ("send", "cas", "set"):
+            groups.setdefault(case.kills[0].agent, []).append(case)
+    drawn = [
+        [
+            Case(case.play, (place(case.kills[0], turn + first),), way)
+            for turn, case in enumerate(sample(group, size, seed))
+        ]
+        for first, group in enumerate(groups.values())
+    ]
+    turns = itertools.zip_longest(*drawn)  # one of each agent, then the next of each
+    return [case for turn in turns for case in turn if case][:size]
 
 
 async def comparisons(stage: Stage, size: int, seed: int) -> list[Case]:

@@ -59,6 +59,12 @@ def test_an_acknowledgement_knows_how_many_records_it_covers() -> None:
     assert (write.upto, write.partition) == (5, 2)
 
 
+def test_who_says_that_it_is_up_is_known() -> None:
+    body = struct.pack("<I", 9) + name("s") + name("desk.events")
+    assert write_of(request(160, body + b'{"kind": "agent_up"}')).up
+    assert not write_of(request(160, body + b'{"kind": "closed"}')).up
+
+
 def test_a_request_has_a_number() -> None:
     assert code_of(acknowledgement(4)) == "operation 161"
     assert code_of(managed(1_000_300)) == "code 1000300"

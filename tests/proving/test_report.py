@@ -1,16 +1,17 @@
 """The judges' independence, and the pure parts of a sweep: sampling, rows, report."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from desk.proving import day_invariants, invariants, report
-from desk.proving.__main__ import main
-from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Kill, Row
+from desk.proving.__main__ import main, still
+from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, Case, Kill, Row
 from desk.proving.frames import Write
-from desk.proving.plays import DAYS, PLAYS, SUPPORT
-from desk.proving.relay import AFTER, ANY, BEFORE, Point, Relay
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
+from desk.proving.relay import AFTER, ANY, BEFORE, KEPT, Point, Relay
 from desk.proving.rows import Rows
 from desk.proving.stage import done
 from desk.proving.sweep import sample, stopped, twice
@@ -24,9 +25,20 @@ def test_the_judge_imports_nothing_of_the_desk(judge) -> None:
     assert modules and not any(module.startswith("desk") for module in modules)
 
 
-def row(agent: str = "billing", *, hit: int = 1, broken: bool = False, paid: int = 1, way: str = "") -> Row:
+def row(
+    agent: str = "billing",
+    *,
+    hit: int = 1,
+    broken: bool = False,
+    paid: int = 1,
+    way: str = "",
+    at: str = "#1",
+) -> Row:
     violations = ("paid 2 times, 1 due",) if broken else ()
-    return Row(SUPPORT, "duplicate", agent, f"{agent} after x #1", way, 1, hit, violations, {"paid": paid})
+    place = f"{agent} after x {at}"
+    return Row(
+        SUPPORT, "duplicate", agent, place, way, 1, hit, violations, {"paid": paid}, (place,) if hit else ()
+    )
 
 
 def test_the_report_counts_points_deaths_violations_and_repeats() -> None:
@@ -39,18 +51,40 @@ def test_the_report_counts_points_deaths_violations_and_repeats() -> None:
     ]
     assert report.last_line(rows) == "crash points: 3, deaths: 2, violations: 1"
     lines = report.table(SUPPORT, rows, {"duplicate": {"paid": 1}})
-    assert [line[:4] for line in lines[1:]] == [
-        ("billing", "2", "1", "0"),
-        ("resolver", "1", "1", "1"),
-        ("two kills", "1", "1", "0"),
-        ("all, as shipped", "4", "3", "1"),
-        ("billing, baseline", "1", "1", "1"),
+    assert lines[0][:5] == ("agent or way", "runs", "distinct frames", "hits", "violations")
+    assert [line[:5] for line in lines[1:]] == [
+        ("billing", "2", "1", "1", "0"),
+        ("resolver", "1", "1", "1", "1"),
+        ("two kills", "1", "1", "1", "0"),
+        ("all, as shipped", "4", "3", "3", "1"),
+        ("billing, baseline", "1", "1", "1", "1"),
     ]
     assert [line[-2] for line in lines[1:]] == ["0"] * 5
     assert [line[-1] for line in lines[1:]] == ["0", "1", "0", "1", "0"]
     text = report.section("about", [lines], rows)
     assert "paid 2 times, 1 due" in text and "Points not reached" in text
     assert not report.complete(rows) and report.complete(rows[:1])
+
+
+def test_points_of_one_frame_are_one_kill() -> None:
+    rows = [
+        row(at="#2 to #4"),
+        row(at="#2 to #4"),
+        row(at="#2 to #3"),
+        row("triage", at="#2 to #4"),
+        row(way=TWICE),
+    ]
+    assert report.distinct(rows) == 4 and report.distinct([*rows, row(way=TWICE)]) == 5
+    about = report.about(SUPPORT, rows, 9, 2, 7, 61.4, 2, 4)
+    assert (
+        "4 (seed 7) of the 9 points" in about and "3 distinct frames" in about and "1 runs in other" in about
+    )
+
+
+def test_who_kept_its_connections_has_a_line_of_its_own() -> None:
+    rows = [row(), row(way=STOPPED), row(way=STOPPED, at="#1" + KEPT), row(way=STOPPED, at="#2" + KEPT)]
+    lines = report.table(SUPPORT, rows, {"duplicate": {"paid": 1}})
+    assert [line[:2] for line in lines[2:4]] == [(STOPPED, "1"), (STOPPED + KEPT, "2")]
 
 
 def test_a_sample_leaves_the_full_sweeps_where_they_are() -> None:
@@ -95,6 +129,30 @@ def test_a_sample_is_even_and_the_same_for_a_seed() -> None:
     assert sorted(case.name for case in sample(CASES, 10_000, seed=1)) == sorted(case.name for case in CASES)
 
 
+@pytest.mark.parametrize("way", [STOPPED, HUNG])
+def test_whoever_stops_is_drawn_evenly_over_agents(way: str) -> None:
+    cases = [case for case in CASES if case.play.desk == DELIVERY]
+    drawn = stopped(cases, way, 18, seed=1)
+    assert drawn == stopped(cases, way, 18, seed=1) != stopped(cases, way, 18, seed=2)
+    assert Counter(case.kills[0].agent for case in drawn) == dict.fromkeys(DAYS["whole day"].agents, 3)
+    kept = [case for case in drawn if case.kills[0].point.kept]
+    assert len(kept) == (9 if way == STOPPED else 0)
+    assert len({case.kills[0].agent for case in kept}) == (6 if way == STOPPED else 0)
+
+
+def test_a_sweep_that_goes_on_does_what_is_left_whatever_was_drawn(tmp_path: Path) -> None:
+    rows = Rows(tmp_path / "rows.jsonl")
+
+    def go(cases: list[Case], interrupted: int | None = None) -> int:
+        left = still(SUPPORT, ONCE, cases, 10, rows)
+        for case in left[:interrupted]:
+            rows.add(case.name, row())
+        return len(left)
+
+    assert go(CASES, 4) == 10 and go(CASES[3:], 4) == 6 and go(CASES[5:]) == 2
+    assert go(CASES) == 0 and len(rows.done) == 10
+
+
 def test_two_kills_are_planned_by_their_seed() -> None:
     chosen = twice(CASES, 40, seed=1)
     assert chosen == twice(CASES, 40, seed=1) != twice(CASES, 40, seed=2)
@@ -105,7 +163,7 @@ def test_two_kills_are_planned_by_their_seed() -> None:
 
 def test_a_case_is_known_by_what_it_does() -> None:
     [case] = stopped(CASES[1:2], STOPPED, 1, seed=1)
-    assert case.name == f"support / {case.play.name} / triage after send x #2 / {STOPPED}"
+    assert case.name == f"support / {case.play.name} / triage after send x #2{KEPT} / {STOPPED}"
     assert Case(case.play, case.kills, ANSWERED).name != case.name
     assert Case(DAYS["whole day"]).agents[-1] == "simulator" and BEFORE != AFTER
 

@@ -72,6 +72,16 @@ async def test_stopped_replaced_and_continued_it_repeats_nothing(
     assert row.reached and row.violations == () and row.raw["paid"] == 1
 
 
+@pytest.mark.parametrize(("agent", "side"), [("resolver", BEFORE), ("billing", AFTER)])
+async def test_stopped_with_its_connection_open_its_late_write_changes_nothing(
+    stage: Stage, agent: str, side: str
+) -> None:
+    point = Point({"resolver": CHECKPOINT, "billing": LEDGER}[agent], 1, side, kept=True)
+    row = await sweep.perform(stage, Case(DUPLICATE, (Kill(agent, point),), STOPPED))
+    assert row.reached and row.violations == () and row.raw["paid"] == 1
+    assert row.frames == (f"{agent} {side} {point.write} #1",)
+
+
 @pytest.mark.parametrize(
     ("agent", "write", "side", "play", "way"),
     [
@@ -108,6 +118,10 @@ async def test_the_judge_sees_that_it_was_another_day(stage: Stage) -> None:
     [told] = stage.expected["new order"]["told"]
     assert told[:2] == ["-s-33", "s-33"] and "thank you for your order" in told[2]
     assert found.undisturbed["new order"]["told"] == 1
+    up = {case.kills[0].point.write for case in found.working if case.agents == ("dispatch",)}
+    assert Write("send", "desk.inbox") in up and Write("send", "fleet.events") in up
+    early = set(found.cases) - set(found.working)
+    assert "dispatch before send fleet.events #1" in {case.places for case in early}
     stage.expected["new order"] = {**stage.expected["new order"], "told": []}
     done = await days.perform(stage, Case(DAYS["new order"]))
     assert done.row.violations == (f"another day: told {[told]} instead of []",)
