@@ -103,6 +103,16 @@ def test_a_delta_that_doubles_the_document_again_and_again_is_rejected(bench):
     assert view["history"][2]["reason"] == "a state document has at most 1048576 bytes"
 
 
+def test_a_document_that_becomes_deeper_than_clients_can_read_is_rejected(bench):
+    deeper = {"op": "copy", "from": "", "path": "/a"}
+    write(bench, start(ONE), delta(0, *[deeper] * 127), delta(1, deeper, op_id="op-2"))
+    write(bench, delta(2, deeper, op_id="op-3"), delta(2, put("/b", []), op_id="op-4"))
+    view = state(bench)
+    assert [h["outcome"] for h in view["history"]] == ["applied", "applied", "rejected", "applied"]
+    assert view["history"][2]["reason"] == "a state document has at most 128 levels"
+    assert (view["revision"], view["document"]["b"]) == (3, [])
+
+
 def test_memory_recall_and_managed_writes_are_linked(bench):
     item = cbor.dumps({"Item": {"id": "i-1", "kind": "fact", "body": [1]}})
     write(bench, start(ONE), enveloped(ONE, "event", "context_retrieved", {"items": [["i-9", 0.5]]}))

@@ -8,7 +8,7 @@ Documents are kept as canonical JSON (sorted keys, no spaces); digests are SHA-2
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from desk.stack.wire.shape import LIST, TEXT, U64, Shape, ShapeError, check, opt
 
 MAX_REVISION = 1 << 62
 MAX_DOCUMENT_BYTES = 1 << 20
+MAX_LEVELS = 128  # of a document; what is deeper than CBOR's 256 in a reply, no client reads
 _DELTA: Shape = {"base_revision": U64, "patch": LIST, "op_id": optional(TEXT)}
 _SNAPSHOT: Shape = {"base_revision": U64}
 
@@ -111,7 +112,21 @@ def _next_state(
     return replace(after, complete=complete), "applied", None
 
 
+def _check_levels(document: Any) -> None:
+    level = [document]
+    for _ in range(MAX_LEVELS + 1):
+        level = [item for value in level if isinstance(value, dict | list) for item in _items(value)]
+        if not level:
+            return
+    raise ValueError(f"a state document has at most {MAX_LEVELS} levels")
+
+
+def _items(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
+
+
 def _state_of(revision: int, document: Any) -> State:
+    _check_levels(document)
     written = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     data = written.encode()
     if len(data) > MAX_DOCUMENT_BYTES:
