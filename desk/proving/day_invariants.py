@@ -1,4 +1,4 @@
-"""Judge delivery days by what is durable: the log, key-value state, the views and the forks.
+"""Judge delivery days by what is durable: the log, key-value state, the views, forks, positions and customer memory.
 
 A script that imports nothing of the desk, so that it cannot share the desk's mistakes:
 `python day_invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "disputes", "answer",
@@ -9,29 +9,45 @@ in "raw"; a customer reads each text that was sent, so wordings are counted befo
 """
 
 import asyncio
+import itertools
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cbor2
 import laser_sdk as ls
 
+Event = Mapping[str, Any]
+Outcome = Mapping[str, list[Any]]
+
 _LIMIT = 1_000  # the largest page there is
+_MEMORY = "fleet-memory", "customer.memory"
+"""The stream and topic of what is remembered of customers, which all days of a stack share."""
+_TICK = 0.36  # demo minutes between two position reports of a van
 _ENDS = ("delivered", "failed", "returned")
 _ACTED = {"approved": "disputed", "declined": "paid"}
 """What comes of what a person says."""
+_UNDELAYED = ("order", "bill")
+"""Exceptions that make no customer wait."""
 _EARLIER = re.compile(r" Sorry, this is the \w+ time we've been late to you, and we've flagged it\.")
 """Counts the earlier days of the stack too, which is another number in each run."""
+_OF_LIVES = frozenset({"agent_up", "died", "killed", "start", "checkpoint", "replay", "holding", "resume"})
+_OF_TROUBLE = frozenset({"retry", "dead_letter", "parked", "fixed", "redriven"})
+"""Kinds of events that another day need not have: how often depends on who is killed where, and on real time."""
+_SHOWN = 300  # characters of a difference
 
 
 @dataclass(frozen=True)
 class Day:
-    """What is durable of a day: every event in log order, how many dead letters, key-value state, forks, views."""
+    """What is durable of a day: every event in log order, how many dead letters, key-value state, position reports in
+    order, what was remembered of customers in it (id, customer, incident, what), forks, views.
+    """
 
-    everything: Sequence[Mapping[str, Any]]
+    everything: Sequence[Event]
     dead: int
     rounds: Mapping[str, Any]
     exceptions: Mapping[str, Any]
@@ -39,13 +55,36 @@ class Day:
     parked: Mapping[str, Any]
     results: Mapping[str, Any]
     decisions: Mapping[str, Any]
+    faults: Mapping[str, Any]
+    cursors: Mapping[str, Any]
+    positions: Sequence[Mapping[str, Any]]
+    memories: Sequence[tuple[str, str, str, str]]
     forks: Sequence[str]
     views: Mapping[str, Counter[tuple[str, str]]]
 
+    @property
+    def events(self) -> list[Event]:
+        """The events, each once, where it came first."""
+        return list({event["id"]: event for event in reversed(self.everything)}.values())[::-1]
 
-async def read(laser: ls.Laser, topic: str) -> list[Any]:
+    def of(self, *kinds: str) -> list[Event]:
+        """The events of these kinds, each once."""
+        return [event for event in self.events if event["kind"] in kinds]
+
+    def raw(self, *kinds: str) -> int:
+        """How many events of these kinds are on the log, repeats counted."""
+        return sum(event["kind"] in kinds for event in self.everything)
+
+
+# -- reading
+
+
+async def read(topic: Any) -> list[Any]:
     """Every message of a topic."""
-    return list(await laser.topic(topic).replay().poll())
+    rows, found = topic.replay(), []
+    while messages := await rows.poll():
+        found += messages
+    return found
 
 
 async def kept(laser: ls.Laser, namespace: str) -> dict[str, Any]:
@@ -63,133 +102,296 @@ async def viewed(laser: ls.Laser, kind: str) -> Counter[tuple[str, str]]:
     return Counter({(row["van"], row["stop"]): row["count"] for row in rows})
 
 
+async def remembered(laser: ls.Laser, day: str) -> list[tuple[str, str, str, str]]:
+    """What was remembered of customers in this day: (id, customer, incident, what), repeats included."""
+    stream, topic = _MEMORY
+    found = []
+    for message in await read(laser.stream(stream).topic(topic)):
+        item = cbor2.loads(bytes(message.payload))["Item"]
+        body = json.loads(bytes(item["body"]))
+        if body["incident"].startswith(f"{day}-"):
+            found.append((item["id"], message.headers["agdx.mem.user"], body["incident"], body["what"]))
+    return found
+
+
 async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     """One day's verdict."""
     laser = await ls.Laser.connect(connection, stream=run["stream"], connect_timeout_ms=10_000)
     found = Day(
-        everything=[message.json() for message in await read(laser, "fleet.events")],
-        dead=len(await read(laser, "agent.dlq")),
+        everything=[message.json() for message in await read(laser.topic("fleet.events"))],
+        dead=len(await read(laser.topic("agent.dlq"))),
         rounds=await kept(laser, "rounds"),
         exceptions=await kept(laser, "exceptions"),
         stops=await kept(laser, "stops"),
         parked=await kept(laser, "parked"),
         results=await kept(laser, "results"),
         decisions=await kept(laser, "decisions"),
-        forks=[fork for fork in map(str, await laser.forks()) if _day(run) in fork],
+        faults=await kept(laser, "faults"),
+        cursors=await kept(laser, "cursors"),
+        positions=[message.json() for message in await read(laser.topic("fleet.positions"))],
+        memories=await remembered(laser, day_of(run)),
+        forks=[fork for fork in map(str, await laser.forks()) if day_of(run) in fork],
         views={kind: await viewed(laser, kind) for kind in _ENDS},
     )
     await laser.close()
     return verdict(run, found)
 
 
-def _day(run: Mapping[str, Any]) -> str:
+def day_of(run: Mapping[str, Any]) -> str:
+    """The name of a run's day, with which the names of its incidents begin."""
     return run["stream"].removeprefix("fleet-")
 
 
+# -- judging, pure from here on
+
+
 def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
-    """What is to be said of a day's records. Pure."""
-    day, everything = _day(run), found.everything
-    events = list({event["id"]: event for event in reversed(everything)}.values())[::-1]
-    rounds, exceptions, stops = found.rounds, found.exceptions, found.stops
-    results, decisions = found.results, found.decisions
-
-    def of(*kinds: str) -> list[Mapping[str, Any]]:
-        return [event for event in events if event["kind"] in kinds]
-
-    def raw_of(*kinds: str) -> int:
-        return sum(event["kind"] in kinds for event in everything)
-
-    def steps(kind: str) -> Counter[tuple[str, str]]:
-        return Counter((event["incident"], event["step"]) for event in of(kind))
-
-    def unequal(counted: Counter[Any], due: set[Any]) -> str:
-        wrong = [key for key in set(counted) | due if counted[key] != int(key in due)]
-        return ", ".join(":".join(key) if isinstance(key, tuple) else key for key in sorted(wrong))
-
-    ended = Counter(event["stop"] for event in of("delivered", "returned"))
-    opened = {event["incident"] for event in of("exception")}
-    closed = Counter(event["incident"] for event in of("closed"))
-    begun, done = steps("start"), steps("step")
-    told = of("told")
-    told_keys = {(event["incident"], event["stop"]) for event in told}
-    wordings = {(e["incident"], e["stop"], e["text"]) for e in everything if e["kind"] == "told"}
-    applied = Counter(incident for value in rounds.values() for incident in set(value["applied"]))
-    twice = [van for van, value in rounds.items() if len(value["applied"]) != len(set(value["applied"]))]
-    left = [van for van, value in rounds.items() if value["drops"] or value["retry"] or value["back"]]
-    logged = {kind: Counter((e["van"], e["stop"]) for e in everything if e["kind"] == kind) for kind in _ENDS}
-    holds = Counter(event["incident"] for event in of("holding"))
-    bills = {event["bill"]["total"] for event in of("bill")}
-    ends = of("disputed", "paid", "undecided")
-    check = results.get(f"{day}-bill:check", {})
-    answers = {decision["answer"] for decision in decisions.values()}
-    acted = {event["kind"] for event in ends} | ({check.get("outcome")} if run["disputes"] else set())
-    due = {run["answer"]} if run["disputes"] else set()
-    unparked = [e for e in of("dead_letter") if e["agent"] != "customer"]
-    outcome = {
-        "parcels": sorted([e["stop"], e["van"], e["kind"], e["minute"]] for e in of(*_ENDS)),
-        "told": sorted([e[0].removeprefix(day), e[1], _EARLIER.sub("", e[2])] for e in wordings),
-        "bill": sorted(bills),
-        "dispute": [
-            [check.get("outcome"), check.get("by"), check.get("hold")],
-            *sorted([e["kind"], e.get("by"), e["text"]] for e in ends),
-        ],
-        "exceptions": sorted(incident.removeprefix(day) for incident in exceptions),
-    }
-    expected = run["expected"] or outcome
-
+    """What is to be said of a day's records."""
+    outcome = outcome_of(day_of(run), found)
     violations = [
-        sentence
-        for holds_, sentence in [
-            (not unequal(ended, set(stops)), f"parcels not ended once: {unequal(ended, set(stops))}"),
-            (not unequal(closed, opened), f"exceptions not closed once: {unequal(closed, opened)}"),
-            (opened == set(exceptions), "exceptions on the log and in KV differ"),
-            (all(e["state"] == "closed" for e in exceptions.values()), "an exception is open in KV"),
-            (not unequal(done, set(begun)), f"steps not completed once: {unequal(done, set(begun))}"),
-            (len(told) == len(told_keys), "a customer was told one thing under two keys"),
-            (len(wordings) == len(told_keys), "told in two wordings"),
-            (not twice, f"a change was applied twice to {', '.join(twice)}"),
-            (all(applied[e] <= 2 for e in exceptions), "a change is in more than two rounds"),
-            (not left, f"parcels left on {', '.join(left)}"),
-            (not found.parked, f"a message is left parked: {', '.join(found.parked)}"),
-            (max(holds.values(), default=0) <= 1, "a hold was repeated"),
-            (len(bills) == 1, f"{len(bills)} bills"),
-            (len(ends) == run["disputes"], f"{len(ends)} outcomes of the bill, {run['disputes']} due"),
-            (len(decisions) == run["disputes"], f"{len(decisions)} decisions stored, {run['disputes']} due"),
-            (answers == due, f"decided {sorted(answers)}, a person said {sorted(due)}"),
-            (acted == {_ACTED[answer] for answer in due},
-             f"{sorted(map(str, acted))} came of what a person said: {sorted(due)}"),
-            (f"{day}-bill:check" in results, "no saved check of the bill"),
-            (not found.forks, f"{len(found.forks)} forks left"),
-            (found.views == logged, "the views and the log differ"),
-            (not unparked, f"{len(unparked)} dead letters that nobody parked"),
-            *((outcome[what] == expected[what], f"another day: {what} {difference(outcome[what], expected[what])}")
-              for what in outcome),
-        ]
-        if not holds_
-    ]  # fmt: skip
+        *parcels(found),
+        *exceptions(found),
+        *steps(found),
+        *changes(found),
+        *texts(found),
+        *memories(found),
+        *reports(found),
+        *bill(run, found),
+        *unsaid(found),
+        *otherwise(outcome, run["expected"] or outcome),
+    ]
     raw = {
-        "starts": raw_of("start"),
-        "plans": raw_of("checkpoint"),
-        "replays": raw_of("replay"),
-        "resumes": raw_of("resume"),
-        "holds": raw_of("holding"),
-        "steps": raw_of("step"),
-        "told": raw_of("told"),
-        "asked": raw_of("asked"),
-        "forks": raw_of("fork"),
-        "closed": raw_of("closed"),
-        "parcels": raw_of("delivered", "returned"),
-        "disputes": raw_of("disputed", "paid", "undecided"),
+        "starts": found.raw("start"),
+        "plans": found.raw("checkpoint"),
+        "replays": found.raw("replay"),
+        "resumes": found.raw("resume"),
+        "holds": found.raw("holding"),
+        "steps": found.raw("step"),
+        "told": found.raw("told"),
+        "remembered": len(found.memories),
+        "asked": found.raw("asked"),
+        "forks": found.raw("fork"),
+        "closed": found.raw("closed"),
+        "parcels": found.raw("delivered", "returned"),
+        "disputes": found.raw("disputed", "paid", "undecided"),
         "dead letters": found.dead,
     }
     return {"stream": run["stream"], "violations": violations, "raw": raw, "outcome": outcome}
 
 
+def parcels(found: Day) -> Iterator[str]:
+    """Each parcel ends once, and the views know."""
+    ended = Counter(event["stop"] for event in found.of("delivered", "returned"))
+    if wrong := unequal(ended, set(found.stops)):
+        yield f"parcels not ended once: {wrong}"
+    if left := [
+        van for van, value in found.rounds.items() if value["drops"] or value["retry"] or value["back"]
+    ]:
+        yield f"parcels left on {', '.join(left)}"
+    logged = {
+        kind: Counter((e["van"], e["stop"]) for e in found.everything if e["kind"] == kind) for kind in _ENDS
+    }
+    if found.views != logged:
+        yield "the views and the log differ"
+
+
+def exceptions(found: Day) -> Iterator[str]:
+    """Each exception is closed once, on the log and in key-value state."""
+    opened = {event["incident"] for event in found.of("exception")}
+    if wrong := unequal(Counter(event["incident"] for event in found.of("closed")), opened):
+        yield f"exceptions not closed once: {wrong}"
+    if opened != set(found.exceptions):
+        yield "exceptions on the log and in KV differ"
+    if any(exception["state"] != "closed" for exception in found.exceptions.values()):
+        yield "an exception is open in KV"
+
+
+def steps(found: Day) -> Iterator[str]:
+    """Each step that was begun is completed once, and nothing is held twice."""
+    begun = {(event["incident"], event["step"]) for event in found.of("start")}
+    done = Counter((event["incident"], event["step"]) for event in found.of("step"))
+    if wrong := unequal(done, begun):
+        yield f"steps not completed once: {wrong}"
+    if max(Counter(event["incident"] for event in found.of("holding")).values(), default=0) > 1:
+        yield "a hold was repeated"
+
+
+def changes(found: Day) -> Iterator[str]:
+    """Each change of a round is made once: to the van it is about, and to the one that takes over."""
+    if twice := [
+        van for van, value in found.rounds.items() if len(value["applied"]) != len(set(value["applied"]))
+    ]:
+        yield f"a change was applied twice to {', '.join(twice)}"
+    applied = Counter(incident for value in found.rounds.values() for incident in set(value["applied"]))
+    if any(applied[incident] > 2 for incident in found.exceptions):
+        yield "a change is in more than two rounds"
+
+
+def texts(found: Day) -> Iterator[str]:
+    """Each customer is told each thing once; what could not be sent was parked, and was sent in the end."""
+    told = found.of("told")
+    keys = {(event["incident"], event["stop"]) for event in told}
+    if len(told) != len(keys):
+        yield "a customer was told one thing under two keys"
+    if len({(e["incident"], e["stop"], e["text"]) for e in found.everything if e["kind"] == "told"}) != len(
+        keys
+    ):
+        yield "told in two wordings"
+    if found.parked:
+        yield f"a message is left parked: {', '.join(found.parked)}"
+    if unparked := [event for event in found.of("dead_letter") if event["agent"] != "customer"]:
+        yield f"{len(unparked)} dead letters that nobody parked"
+
+
+def memories(found: Day) -> Iterator[str]:
+    """Each delay is remembered once of each customer who was written to about it. One id is one memory."""
+    due = {
+        (message["customer"], incident)
+        for incident, exception in found.exceptions.items()
+        if exception["kind"] not in _UNDELAYED
+        for message in found.results.get(f"{incident}:messages", ())
+    }
+    known = {(memory, customer, incident) for memory, customer, incident, _ in found.memories}
+    if wrong := unequal(Counter((customer, incident) for _, customer, incident in known), due):
+        yield f"delays not remembered once: {wrong}"
+
+
+def reports(found: Day) -> Iterator[str]:
+    """A van's reports have no gap, unless a simulator was replaced that had some in hand, and never go back, unless it
+    was replaced before it was dead.
+    """
+    lives = sum(event["agent"] == "simulator" for event in found.of("agent_up"))
+    deaths = sum(event["agent"] == "simulator" for event in found.of("died", "killed"))
+    for van in sorted({report["van"] for report in found.positions}):
+        own = [(report["minute"], report["metres"]) for report in found.positions if report["van"] == van]
+        pairs = list(itertools.pairwise(own))
+        back = any(later[0] < earlier[0] or later[1] < earlier[1] for earlier, later in pairs)
+        if back and lives <= deaths + 1:
+            yield f"the reports of {van} go back"
+        if lives <= 1 and any(later[0] - earlier[0] > _TICK + 1e-6 for earlier, later in pairs):
+            yield f"the reports of {van} have a gap"
+
+
+def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
+    """There is one bill, a person is asked about it when it is worth it, and what the person says is done."""
+    due = {run["answer"]} if run["disputes"] else set()
+    ends = found.of("disputed", "paid", "undecided")
+    name = f"{day_of(run)}-bill:check"
+    acted = {event["kind"] for event in ends}
+    if run["disputes"]:
+        acted |= {found.results.get(name, {}).get("outcome")}
+    answers = {decision["answer"] for decision in found.decisions.values()}
+    bills = {event["bill"]["total"] for event in found.of("bill")}
+    if len(bills) != 1:
+        yield f"{len(bills)} bills"
+    if name not in found.results:
+        yield "no saved check of the bill"
+    if len(ends) != run["disputes"]:
+        yield f"{len(ends)} outcomes of the bill, {run['disputes']} due"
+    if len(found.decisions) != run["disputes"]:
+        yield f"{len(found.decisions)} decisions stored, {run['disputes']} due"
+    if answers != due:
+        yield f"decided {sorted(answers)}, a person said {sorted(due)}"
+    if acted != {_ACTED[answer] for answer in due}:
+        yield f"{sorted(map(str, acted))} came of what a person said: {sorted(due)}"
+    if found.forks:
+        yield f"{len(found.forks)} forks left"
+
+
+def unsaid(found: Day) -> Iterator[str]:
+    """What a process that ended a piece of work cannot have done without saying so.
+
+    Who ends a step it has begun has either made the plan (`checkpoint`, then `holding`), or found it (`replay`); the
+    latter when it began after the checkpoint. Who asks a person has shown the bill on a fork. Who closes an exception
+    that is older than itself has resumed it.
+    """
+    said: dict[tuple[Any, ...], int] = {}
+    """Where on the log a process says something last: (kind, incident, step, pid)."""
+    first: dict[tuple[Any, ...], int] = {}
+    """Where anybody says it first: (kind, incident, step)."""
+    for at, event in enumerate(found.everything):
+        about = (event["kind"], event.get("incident"), event.get("step"))
+        said[*about, event.get("pid")] = at
+        first.setdefault(about, at)
+    for event in found.everything:
+        kind, incident, step, pid = event["kind"], event.get("incident"), event.get("step"), event.get("pid")
+        begun = said.get(("start", incident, step, pid))
+        if kind == "step" and step in ("replan", "assign") and begun is not None:
+            found_it = ("replay", incident, step, pid) in said
+            made_it = all((one, incident, step, pid) in said for one in ("checkpoint", "holding"))
+            if not found_it and (not made_it or first["checkpoint", incident, step] < begun):
+                yield f"{step} of {incident} ended with neither a plan nor a replay on the log"
+        if kind == "asked" and ("fork", incident, step, pid) not in said:
+            yield f"asked about {incident} without a fork on the log"
+        if kind == "closed":
+            up = said.get(("agent_up", None, None, pid), -1)
+            if (
+                first.get(("exception", incident, None), up) < up
+                and ("resume", incident, None, pid) not in said
+            ):
+                yield f"{incident} closed by a process that never resumed it"
+
+
+def otherwise(outcome: Outcome, expected: Outcome) -> Iterator[str]:
+    """What is otherwise than on the same day without a kill."""
+    for what in sorted(set(outcome) - {"events"}):
+        if outcome[what] != expected[what]:
+            yield f"another day: {what} {difference(outcome[what], expected[what])}"
+    lost = [event for event in expected["events"] if event not in outcome["events"]]
+    more = [event for event in outcome["events"] if event not in expected["events"]]
+    if lost:
+        yield f"not on the log: {listed(lost)}"
+    if more:
+        yield f"on the log too: {listed(more)}"
+
+
+def outcome_of(day: str, found: Day) -> dict[str, list[Any]]:
+    """What must come of a day wherever somebody is killed in it, without its name, as JSON has it."""
+    cases = {name: {**value, "run": ""} for name, value in found.exceptions.items()}
+    last = {report["van"]: report for report in sorted(found.positions, key=lambda report: report["minute"])}
+    outcome = {
+        "rounds": sorted(found.rounds.items()),
+        "exceptions": sorted(cases.items()),
+        "stops": sorted(found.stops.items()),
+        "results": sorted(found.results.items()),
+        "decisions": sorted(found.decisions.items()),
+        "faults": sorted(found.faults.items()),
+        "roster": [found.cursors.get("roster")],
+        "memories": sorted({(customer, incident, what) for _, customer, incident, what in found.memories}),
+        "positions": sorted(last.items()),
+        "events": sorted(
+            {place(event) for event in found.everything if event["kind"] not in _OF_LIVES | _OF_TROUBLE}
+        ),
+    }
+    text = json.dumps(outcome, ensure_ascii=False, sort_keys=True)
+    return json.loads(re.sub(rf"\b{day}\b", "day", _EARLIER.sub("", text)))
+
+
+def place(event: Event) -> str:
+    """What an event says, whoever says it, and when only if the clock's own process does: agents work in real time."""
+    left = {"id", "at", "pid", "kind"} | ({"minute"} if event["agent"] != "simulator" else {"agent"})
+    said = {name: value for name, value in event.items() if name not in left}
+    if event["agent"].startswith("routing-"):
+        said["agent"] = "routing"
+    return f"{event['kind']} {json.dumps(said, ensure_ascii=False, sort_keys=True)}"
+
+
+def unequal(counted: Counter[Any], due: set[Any]) -> str:
+    """What is not there once, or is and should not be."""
+    wrong = [key for key in set(counted) | due if counted[key] != int(key in due)]
+    return ", ".join(":".join(key) if isinstance(key, tuple) else key for key in sorted(wrong))
+
+
+def listed(events: Sequence[str]) -> str:
+    """How many events there are, and the beginning of the first."""
+    return events[0][:_SHOWN] + (f" and {len(events) - 1} more" if len(events) > 1 else "")
+
+
 def difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
-    """What is there and should not be, and the other way round; the first of each."""
+    """What is there and should not be, and the other way round; the beginning of the first of each."""
     more = [item for item in found if item not in expected][:1]
     less = [item for item in expected if item not in found][:1]
-    return f"{more} instead of {less}"
+    return f"{str(more)[:_SHOWN]} instead of {str(less)[:_SHOWN]}"
 
 
 async def main(connection: str) -> None:

@@ -14,12 +14,14 @@ import sqlite3
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import cbor2
 import laser_sdk as ls
+
+Outcome = Mapping[str, list[Any]]
 
 _SAME_MOMENT = 0.002  # seconds: a record's id knows its time to a millisecond
 
@@ -57,7 +59,10 @@ def told(record: bytes) -> float:
 
 async def read(laser: ls.Laser, topic: str) -> list[Any]:
     """Every message of a topic."""
-    return list(await laser.topic(topic).replay().poll())
+    rows, found = laser.topic(topic).replay(), []
+    while messages := await rows.poll():
+        found += messages
+    return found
 
 
 async def kept(laser: ls.Laser, namespace: str) -> dict[str, Any]:
@@ -90,63 +95,89 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
 
 def verdict(run: Mapping[str, Any], found: Found) -> dict[str, Any]:
     """What is to be said of a run's records. Pure."""
-    events, lane, ledger, sent = found.events, found.lane, found.ledger, found.sent
-
-    def keys(records: Sequence[Mapping[str, Any]]) -> list[str]:
-        return [record["idempotency_key"] for record in records]
-
-    replies, prompts = sent("response", "reply"), sent("command", "approve")
-    refunds, answers = sent("command", "refund"), sent("command", "decide")
-    closed = [event["id"] for event in events if event["kind"] == "closed"]
-    lookups = [event for event in events if event["kind"] == "looking_up"]
-    held = Counter(event["step"] for event in events if event["kind"] == "holding")
-    asked_for = run["refunds"] + run["declined"]
-    paid = [key for key, _, _ in found.paid]
-    handed = {refund(record) for record in refunds}
-    requested = {(key, cents, customer) for key, cents, customer, _ in found.asked}
-    entered = {(key, entry["cents"]) for key, entry in ledger.items()}
     outcome = outcome_of(found)
-    expected = run["expected"] or outcome
-
     violations = [
-        sentence
-        for holds, sentence in [
-            (len(set(closed)) == run["tickets"], f"closed {len(set(closed))} times, {run['tickets']} due"),
-            (len(set(keys(replies))) == run["issues"], f"{len(set(keys(replies)))} replies for {run['issues']} issues"),
-            (len({bytes(r["body"]) for r in replies}) <= len(set(keys(replies))), "one reply in two wordings"),
-            (len(set(keys(prompts))) == asked_for, f"{len(set(keys(prompts)))} questions, {asked_for} due"),
-            (len(set(keys(refunds))) == run["refunds"], f"{len(set(keys(refunds)))} refunds, {run['refunds']} due"),
-            (len(paid) == run["refunds"], f"paid {len(paid)} times, {run['refunds']} due"),
-            (not run["ledger"] or set(paid) == set(ledger), f"paid {sorted(set(paid))}, in the ledger {sorted(ledger)}"),
-            (set(found.paid) == requested == handed,
-             f"paid {sorted(set(found.paid))}, asked {sorted(requested)}, handed over {sorted(handed)}"),
-            (not run["ledger"] or {(key, cents) for key, cents, _ in found.paid} == entered,
-             f"amounts in the ledger: {sorted(entered)}"),
-            (not asked_again(found), "the bank was asked after the ledger was done"),
-            (all(e["state"] == "done" for e in ledger.values()), "a refund that is not done in the ledger"),
-            (not found.dead and not any(e["kind"] == "dead_letter" for e in events), f"{found.dead} dead letters"),
-            (max(held.values(), default=0) <= 1, f"held {max(held.values(), default=0)} times"),
-            (not late(lookups, lane), "a lookup after a recorded result"),
-            *((False, sentence) for sentence in [*misdecided(found), *misclosed(found)]),
-            *((outcome[what] == expected[what], f"otherwise: {what} {difference(outcome[what], expected[what])}")
-              for what in outcome if what != "events"),
-            *((False, f"not on the log: {place}") for place in missing(found, expected["events"])),
-            *((False, f"on the log too: {place}") for place in outcome["events"] if place not in expected["events"]),
-        ]
-        if not holds
-    ]  # fmt: skip
+        *numbers(run, found),
+        *money(run, found),
+        *repeated(found),
+        *misdecided(found),
+        *misclosed(found),
+        *otherwise(found, outcome, run["expected"] or outcome),
+    ]
     raw = {
-        "lookups": len(lookups),
-        "holds": sum(held.values()),
-        "questions": len(prompts),
-        "answers": len(answers),
-        "refunds": len(refunds),
-        "replies": len(replies),
-        "closed": len(closed),
+        "lookups": len(found.of("looking_up")),
+        "holds": len(found.of("holding")),
+        "questions": len(found.sent("command", "approve")),
+        "answers": len(found.sent("command", "decide")),
+        "refunds": len(found.sent("command", "refund")),
+        "replies": len(found.sent("response", "reply")),
+        "closed": len(found.of("closed")),
         "bank asked": len(found.asked),
-        "paid": len(paid),
+        "paid": len(found.paid),
     }
     return {"stream": run["stream"], "violations": violations, "raw": raw, "outcome": outcome}
+
+
+def numbers(run: Mapping[str, Any], found: Found) -> Iterator[str]:
+    """As many of everything as the run is to have, each under a key of its own."""
+
+    def keys(kind: str, operation: str) -> int:
+        return len({record["idempotency_key"] for record in found.sent(kind, operation)})
+
+    asked = run["refunds"] + run["declined"]
+    if (closed := len({event["id"] for event in found.of("closed")})) != run["tickets"]:
+        yield f"closed {closed} times, {run['tickets']} due"
+    if (replies := keys("response", "reply")) != run["issues"]:
+        yield f"{replies} replies for {run['issues']} issues"
+    if len({bytes(record["body"]) for record in found.sent("response", "reply")}) > replies:
+        yield "one reply in two wordings"
+    if (questions := keys("command", "approve")) != asked:
+        yield f"{questions} questions, {asked} due"
+    if (refunds := keys("command", "refund")) != run["refunds"]:
+        yield f"{refunds} refunds, {run['refunds']} due"
+    if found.dead or found.of("dead_letter"):
+        yield f"{max(found.dead, len(found.of('dead_letter')))} dead letters"
+
+
+def money(run: Mapping[str, Any], found: Found) -> Iterator[str]:
+    """What was handed over is paid, once, as the ledger has it; and the bank is not asked after the ledger is done."""
+    paid = sorted({key for key, _, _ in found.paid})
+    requested = {(key, cents, customer) for key, cents, customer, _ in found.asked}
+    handed = {refund(record) for record in found.sent("command", "refund")}
+    entered = {(key, entry["cents"]) for key, entry in found.ledger.items()}
+    if len(found.paid) != run["refunds"]:
+        yield f"paid {len(found.paid)} times, {run['refunds']} due"
+    if run["ledger"] and paid != sorted(found.ledger):
+        yield f"paid {paid}, in the ledger {sorted(found.ledger)}"
+    if not set(found.paid) == requested == handed:
+        yield f"paid {sorted(set(found.paid))}, asked {sorted(requested)}, handed over {sorted(handed)}"
+    if run["ledger"] and {(key, cents) for key, cents, _ in found.paid} != entered:
+        yield f"amounts in the ledger: {sorted(entered)}"
+    if any(entry["state"] != "done" for entry in found.ledger.values()):
+        yield "a refund that is not done in the ledger"
+    if asked_again(found):
+        yield "the bank was asked after the ledger was done"
+
+
+def repeated(found: Found) -> Iterator[str]:
+    """Work that must not be done again."""
+    held = Counter(event["step"] for event in found.of("holding"))
+    if max(held.values(), default=0) > 1:
+        yield f"held {max(held.values())} times"
+    if late(found.of("looking_up"), found.lane):
+        yield "a lookup after a recorded result"
+
+
+def otherwise(found: Found, outcome: Outcome, expected: Outcome) -> Iterator[str]:
+    """What is otherwise than in the same run without a kill."""
+    for what in sorted(set(outcome) - {"events"}):
+        if outcome[what] != expected[what]:
+            yield f"otherwise: {what} {difference(outcome[what], expected[what])}"
+    for event in missing(found, expected["events"]):
+        yield f"not on the log: {event}"
+    for event in outcome["events"]:
+        if event not in expected["events"]:
+            yield f"on the log too: {event}"
 
 
 def refund(record: Mapping[str, Any]) -> tuple[str, int, str]:
@@ -211,16 +242,15 @@ def asked_again(found: Found) -> bool:
     return any(key == done and at > since for key, _, _, at in found.asked for done, since in known)
 
 
-def misdecided(found: Found) -> list[str]:
+def misdecided(found: Found) -> Iterator[str]:
     """Where something else was done than the answer that came first says."""
     answers: dict[str, tuple[bool, str, str]] = {}
     for record in found.sent("command", "decide"):
         body = json.loads(record["body"])
         answers.setdefault(body["handoff"], (body["ok"], body["by"], record["idempotency_key"]))
     stored = {step: (d["ok"], d["by"], d["answer"]) for step, d in found.decisions.items()}
-    wrong = (
-        [] if stored == answers else [f"stored {sorted(stored.items())}, answered {sorted(answers.items())}"]
-    )
+    if stored != answers:
+        yield f"stored {sorted(stored.items())}, answered {sorted(answers.items())}"
     acted: dict[str, set[tuple[bool, str]]] = {step: set() for step in answers}
     for event in [*found.of("approved"), *found.of("declined")]:
         acted.setdefault(event["step"], set()).add((event["kind"] == "approved", event["by"]))
@@ -229,15 +259,15 @@ def misdecided(found: Found) -> list[str]:
     for step, (ok, by, _) in answers.items():
         done = (acted[step], step in handed, ends.get(step))
         if done != ({(ok, by)}, ok, "refunded" if ok else "declined"):
-            wrong.append(f"the first answer to {step} was {'yes' if ok else 'no'} by {by}, done was {done}")
-    return wrong
+            yield f"the first answer to {step} was {'yes' if ok else 'no'} by {by}, done was {done}"
 
 
-def misclosed(found: Found) -> list[str]:
+def misclosed(found: Found) -> Iterator[str]:
     """Where a ticket was closed by another issue, or as something else, than its case has."""
     closed = {(e["ticket"], e["step"], e.get("state")) for e in found.of("closed")}
     due = {(t, c["closed_by"], c["issues"].get(c["closed_by"])) for t, c in found.cases.items()}
-    return [] if closed == due else [f"closed {sorted(closed)}, in the cases {sorted(due, key=str)}"]
+    if closed != due:
+        yield f"closed {sorted(closed)}, in the cases {sorted(due, key=str)}"
 
 
 def difference(found: Sequence[Any], expected: Sequence[Any]) -> str:

@@ -6,42 +6,91 @@ from typing import Any
 
 import pytest
 
+from desk.proving import day_invariants
 from desk.proving.day_invariants import Day, verdict
+from tests.proving.sentences import unheard
 
 RUN = {"stream": "fleet-d1", "disputes": 1, "answer": "approved", "expected": None}
-BILL = "d1-bill"
+BILL, MISSED = "d1-bill", "d1-1"
 HELD, PAID = "$19.35 held back, as decided", "paid as billed, as decided"
-TEXT = "Hello Ada, thank you for your order. Expect your parcel 10:00 to 11:00."
+TEXT = "Hello Ada, we called at 09:06 and nobody was home. Expect your parcel 10:00 to 11:00."
 LATER = " Sorry, this is the third time we've been late to you, and we've flagged it."
 
 
-def event(name: str, kind: str, **fields: Any) -> dict[str, Any]:
-    return {"id": name, "kind": kind, "agent": "agent", "van": None, "stop": None, **fields}
+def event(name: str, kind: str, agent: str = "agent", pid: int = 1, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "kind": kind,
+        "agent": agent,
+        "pid": pid,
+        "van": None,
+        "stop": None,
+        "minute": 6.0,
+        **fields,
+    }
 
 
-DELIVERED = event("e-6", "delivered", van="van-1", stop="s-1", minute=90.0)
-TOLD = event("e-4", "told", incident="d1-s-1", stop="s-1", text=TEXT)
-OVER = event("e-8", "disputed", incident=BILL, by="person", text=HELD)
+def life(name: str, agent: str, pid: int) -> dict[str, Any]:
+    return {"id": name, "kind": "agent_up", "agent": agent, "pid": pid}
+
+
+def report(minute: float, metres: float, van: str = "van-1") -> dict[str, Any]:
+    return {"van": van, "minute": minute, "metres": metres, "status": "driving"}
+
+
+PLANNING = {"agent": "routing-1", "incident": MISSED, "step": "replan"}
+CHECKING = {"agent": "invoice", "incident": BILL, "step": "invoice-check"}
+OPENED = event("e-1", "exception", "dispatch", incident=MISSED)
+STARTED = event("e-2", "start", **PLANNING)
+PLANNED = event("e-3", "checkpoint", **PLANNING)
+HOLDING = event("e-4", "holding", **PLANNING)
+STEP = event("e-5", "step", **PLANNING, text="moved to the end of the round")
+TOLD = event("e-7", "told", "customer", incident=MISSED, step="notify", stop="s-1", text=TEXT)
+CLOSED = event("e-9", "closed", "dispatch", incident=MISSED)
+DELIVERED = event("e-a", "delivered", "simulator", van="van-1", stop="s-1", minute=90.0)
+SHOWN = event("e-d", "fork", **CHECKING, text="1 row on bill-d1-bill.")
+ASKED = event("e-e", "asked", **CHECKING, hold=1935)
+OVER = event("e-f", "disputed", "invoice", incident=BILL, by="person", text=HELD)
 HONEST = Day(
     everything=(
-        event("e-1", "exception", incident="d1-s-1"),
-        event("e-2", "start", incident="d1-s-1", step="notify"),
-        event("e-3", "holding", incident="d1-s-1"),
+        life("l-1", "dispatch", 1),
+        life("l-2", "simulator", 1),
+        OPENED,
+        STARTED,
+        PLANNED,
+        HOLDING,
+        STEP,
+        event("e-6", "start", "customer", incident=MISSED, step="notify"),
         TOLD,
-        event("e-5", "step", incident="d1-s-1", step="notify"),
-        event("e-9", "closed", incident="d1-s-1"),
+        event("e-8", "step", "customer", incident=MISSED, step="notify"),
+        CLOSED,
         DELIVERED,
-        event("e-7", "bill", bill={"total": 12345}),
-        event("e-a", "asked", incident=BILL),
+        event("e-b", "bill", "simulator", incident=BILL, bill={"total": 12345}),
+        event("e-g", "exception", "dispatch", incident=BILL),
+        event("e-c", "start", **CHECKING),
+        SHOWN,
+        ASKED,
         OVER,
+        event("e-h", "step", **CHECKING),
+        event("e-i", "closed", "dispatch", incident=BILL),
     ),
     dead=0,
-    rounds={"van-1": {"applied": ["d1-s-1"], "drops": [], "retry": [], "back": []}},
-    exceptions={"d1-s-1": {"state": "closed"}},
-    stops={"s-1": {}},
+    rounds={"van-1": {"applied": [MISSED], "drops": [], "retry": [], "back": []}},
+    exceptions={
+        MISSED: {"kind": "missed", "run": "01M8", "state": "closed"},
+        BILL: {"kind": "bill", "run": "01M9", "state": "closed"},
+    },
+    stops={"s-1": {"state": "delivered", "van": "van-1"}},
     parked={},
-    results={f"{BILL}:check": {"outcome": "disputed", "by": "person", "hold": 1935}},
+    results={
+        f"{MISSED}:messages": [{"customer": "c-1", "text": TEXT}],
+        f"{BILL}:check": {"outcome": "disputed", "by": "person", "hold": 1935},
+    },
     decisions={BILL: {"answer": "approved", "by": "person"}},
+    faults={},
+    cursors={"roster": {"driving": ["van-1"], "left": {}}, "dispatch": {"fleet.events": [20]}},
+    positions=(report(0.0, 0.0), report(0.36, 120.0), report(0.72, 240.0)),
+    memories=(("m-1", "c-1", MISSED, "missed drop"),),
     forks=(),
     views={
         "delivered": Counter({("van-1", "s-1"): 1}),
@@ -60,91 +109,166 @@ def also(*events: dict[str, Any]) -> Day:
     return replace(HONEST, everything=(*HONEST.everything, *events))
 
 
-def instead(old: dict[str, Any], new: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    return tuple(new if e is old else e for e in HONEST.everything)
+def without(*events: dict[str, Any], found: Day = HONEST) -> Day:
+    return replace(found, everything=tuple(e for e in found.everything if e not in events))
+
+
+def instead(old: dict[str, Any], *new: dict[str, Any]) -> Day:
+    at = HONEST.everything.index(old)
+    return replace(HONEST, everything=(*HONEST.everything[:at], *new, *HONEST.everything[at + 1 :]))
 
 
 def turned(kind: str = "paid", text: str = PAID, outcome: str = "paid", hold: int = 0) -> Day:
     """A day whose bill ended otherwise than a person said."""
     check = {"outcome": outcome, "by": "person", "hold": hold}
-    other = {**OVER, "kind": kind, "text": text}
-    return replace(HONEST, everything=instead(OVER, other), results={f"{BILL}:check": check})
+    results = {**HONEST.results, f"{BILL}:check": check}
+    return replace(instead(OVER, {**OVER, "kind": kind, "text": text}), results=results)
 
 
-def test_an_honest_day_passes_with_its_repeats_counted() -> None:
-    assert violations(HONEST) == [] == violations(also(TOLD))
+AGAIN = {"pid": 2}
+"""What the process does that takes a killed one's place."""
+STARTED_AGAIN = {**STARTED, "id": "x-1", **AGAIN}
+REPLAYED = event("x-2", "replay", **PLANNING, **AGAIN)
+STEP_AGAIN = {**STEP, **AGAIN}
+DISPATCH_AGAIN, SIMULATOR_AGAIN = life("x-3", "dispatch", 2), life("x-4", "simulator", 2)
+RESUMED = event("x-5", "resume", "dispatch", **AGAIN, incident=MISSED)
+SIMULATOR_DIED = {"id": "x-6", "kind": "died", "agent": "simulator", "pid": 1}
+GAP = (report(0.0, 0.0), report(1.44, 480.0), report(0.72, 240.0))
+REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        HONEST,
+        also(TOLD),
+        replace(HONEST, memories=HONEST.memories * 2),  # killed before the messages were saved: the same memory
+        instead(STEP, STARTED_AGAIN, REPLAYED, STEP_AGAIN),  # killed while holding
+        without(PLANNED, HOLDING, found=instead(STEP, STARTED_AGAIN, REPLAYED, STEP_AGAIN)),  # before it said so
+        instead(STEP, STEP_AGAIN),  # between the result and its event
+        instead(CLOSED, DISPATCH_AGAIN, RESUMED, {**CLOSED, **AGAIN}),
+        instead(OPENED, DISPATCH_AGAIN, OPENED),  # dispatch died with nothing open
+        instead(OVER, {**SHOWN, "id": "x", **AGAIN}, OVER),  # checked again, after the answer was stored
+        replace(REPLACED, positions=(report(0.0, 0.0), report(0.72, 240.0))),  # killed with reports in hand
+        replace(instead(STEP, SIMULATOR_AGAIN, STEP), positions=(*HONEST.positions, report(0.36, 120.0))),  # overtaken
+    ],
+)  # fmt: skip
+def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Day) -> None:
+    assert violations(found) == []
+
+
+def test_repeats_are_counted() -> None:
     assert verdict(RUN, also(TOLD))["raw"]["told"] == 2
-    assert EXPECTED["told"] == [["-s-1", "s-1", TEXT]]
-    assert EXPECTED["dispute"] == [["disputed", "person", 1935], ["disputed", "person", HELD]]
+    assert verdict(RUN, replace(HONEST, memories=HONEST.memories * 2))["raw"]["remembered"] == 2
+
+
+def test_what_a_day_came_to_names_neither_the_day_nor_its_runs() -> None:
+    other = {"driving": ["van-1"], "left": {}}
+    assert EXPECTED["roster"] == [other] and EXPECTED["memories"] == [["c-1", "day-1", "missed drop"]]
+    assert EXPECTED["exceptions"][0] == ["day-1", {"kind": "missed", "run": "", "state": "closed"}]
+    assert not any("d1" in str(what) or "01M8" in str(what) for what in EXPECTED.values())
 
 
 def test_how_late_a_customer_was_served_on_other_days_of_the_stack_is_not_this_days_outcome() -> None:
-    assert violations(replace(HONEST, everything=instead(TOLD, {**TOLD, "text": TEXT + LATER}))) == []
+    text = TEXT + LATER
+    messages = {**HONEST.results, f"{MISSED}:messages": [{"customer": "c-1", "text": text}]}
+    assert violations(replace(instead(TOLD, {**TOLD, "text": text}), results=messages)) == []
 
 
-def test_a_text_in_other_words_under_the_same_id_is_seen() -> None:
-    assert "told in two wordings" in violations(also({**TOLD, "text": TEXT + " (4711)"}))
-
-
-def test_another_text_than_undisturbed_is_seen() -> None:
-    [said] = violations(replace(HONEST, everything=instead(TOLD, {**TOLD, "text": "Hello."})))
-    assert said.startswith("another day: told")
+def test_who_did_a_step_of_routing_and_when_is_timing() -> None:
+    assert violations(instead(STEP, {**STEP, "minute": 7.5})) == []
+    assert "on the log too" in " ".join(violations(instead(DELIVERED, {**DELIVERED, "minute": 91.0})))
 
 
 @pytest.mark.parametrize("found", [turned(), turned("disputed", HELD), turned(outcome="disputed", hold=1935)])
-def test_an_answer_turned_round_is_seen(found: Day) -> None:
-    assert any(
-        v.endswith("came of what a person said: ['approved']") for v in violations(found, expected=None)
-    )
-    assert any(v.startswith("another day: dispute") for v in violations(found))
-
-
-def test_another_sum_held_back_is_seen() -> None:
-    [said] = violations(turned("disputed", HELD, "disputed", 0))
-    assert said.startswith("another day: dispute")
+def test_an_answer_turned_round_is_seen_without_another_day(found: Day) -> None:
+    said = violations(found, expected=None)
+    assert any(v.endswith("came of what a person said: ['approved']") for v in said)
 
 
 @pytest.mark.parametrize("answer", ["declined", "undecided"])
 def test_an_answer_nobody_gave_is_seen(answer: str) -> None:
     found = replace(HONEST, decisions={BILL: {"answer": answer, "by": "person"}})
-    assert violations(found) == [f"decided ['{answer}'], a person said ['approved']"]
+    assert violations(found, expected=None) == [f"decided ['{answer}'], a person said ['approved']"]
 
 
 def test_a_day_without_a_dispute_needs_no_person() -> None:
-    agrees = {f"{BILL}:check": {"outcome": "agrees", "hold": 0}}
-    events = tuple(e for e in HONEST.everything if e["kind"] not in ("asked", "disputed"))
-    quiet = replace(HONEST, everything=events, decisions={}, results=agrees)
+    agrees = {**HONEST.results, f"{BILL}:check": {"outcome": "agrees", "hold": 0}}
+    quiet = replace(without(SHOWN, ASKED, OVER), decisions={}, results=agrees)
     assert violations(quiet, disputes=0, expected=None) == []
 
 
 ROUND = HONEST.rounds["van-1"]
+OPEN = {**HONEST.exceptions, MISSED: {**HONEST.exceptions[MISSED], "state": "open"}}
+TWICE = {"van-1": {**ROUND, "applied": ["a", "a"]}}
+BROKEN = [
+    (also({**DELIVERED, "id": "x"}), "parcels not ended once: s-1"),
+    (replace(HONEST, rounds={"van-1": {**ROUND, "drops": ["s-1"]}}), "parcels left on van-1"),
+    (replace(HONEST, views={**HONEST.views, "failed": Counter({("v", "s"): 1})}), "the views and the log differ"),
+    (also({**CLOSED, "id": "x"}), f"exceptions not closed once: {MISSED}"),
+    (replace(HONEST, exceptions={}), "exceptions on the log and in KV differ"),
+    (replace(HONEST, exceptions=OPEN), "an exception is open in KV"),
+    (also(event("x", "start", incident=MISSED, step="assess")), f"steps not completed once: {MISSED}:assess"),
+    (also({**HOLDING, "id": "x"}), "a hold was repeated"),
+    (replace(HONEST, rounds=TWICE), "a change was applied twice to van-1"),
+    (replace(HONEST, rounds={f"van-{n}": ROUND for n in (1, 2, 3)}), "a change is in more than two rounds"),
+    (also({**TOLD, "id": "x"}), "a customer was told one thing under two keys"),
+    (also({**TOLD, "text": TEXT + " (4711)"}), "told in two wordings"),
+    (replace(HONEST, parked={MISSED: {}}), f"a message is left parked: {MISSED}"),
+    (also(event("x", "dead_letter")), "1 dead letters that nobody parked"),
+    (replace(HONEST, memories=()), f"delays not remembered once: c-1:{MISSED}"),
+    (replace(HONEST, memories=(*HONEST.memories, ("m-2", *HONEST.memories[0][1:]))),
+     f"delays not remembered once: c-1:{MISSED}"),
+    (replace(HONEST, memories=(*HONEST.memories, ("m-2", "c-2", MISSED, "missed drop"))),
+     f"delays not remembered once: c-2:{MISSED}"),
+    (replace(HONEST, positions=GAP), "the reports of van-1 go back"),
+    (replace(REPLACED, positions=GAP), "the reports of van-1 go back"),
+    (replace(HONEST, positions=(report(0.0, 9.0), report(0.36, 1.0))), "the reports of van-1 go back"),
+    (replace(HONEST, positions=GAP), "the reports of van-1 have a gap"),
+    (also(event("x", "bill", bill={"total": 1})), "2 bills"),
+    (replace(HONEST, results={}), "no saved check of the bill"),
+    (also({**OVER, "id": "x"}), "2 outcomes of the bill, 1 due"),
+    (replace(HONEST, decisions={}), "0 decisions stored, 1 due"),
+    (replace(HONEST, decisions={}), "decided [], a person said ['approved']"),
+    (turned(), "['paid'] came of what a person said: ['approved']"),
+    (replace(HONEST, forks=("bill-d1",)), "1 forks left"),
+    (without(PLANNED), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
+    (without(HOLDING), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
+    (instead(STEP, STARTED_AGAIN, STEP_AGAIN), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
+    (without(SHOWN), f"asked about {BILL} without a fork on the log"),
+    (instead(CLOSED, DISPATCH_AGAIN, {**CLOSED, **AGAIN}), f"{MISSED} closed by a process that never resumed it"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        (also({**DELIVERED, "id": "x"}), "parcels not ended once: s-1"),
-        (also(event("x", "closed", incident="d1-s-1")), "exceptions not closed once: d1-s-1"),
-        (replace(HONEST, exceptions={}), "exceptions on the log and in KV differ"),
-        (replace(HONEST, exceptions={"d1-s-1": {"state": "open"}}), "an exception is open in KV"),
-        (also(event("x", "start", incident="d1-s-1", step="replan")), "steps not completed once: d1-s-1:replan"),
-        (also({**TOLD, "id": "x"}), "a customer was told one thing under two keys"),
-        (replace(HONEST, rounds={"van-1": {**ROUND, "applied": ["a", "a"]}}), "a change was applied twice to van-1"),
-        (
-            replace(HONEST, rounds={van: ROUND for van in ("van-1", "van-2", "van-3")}),
-            "a change is in more than two rounds",
-        ),
-        (replace(HONEST, rounds={"van-1": {**ROUND, "drops": ["s-1"]}}), "parcels left on van-1"),
-        (replace(HONEST, parked={"d1-s-1": {}}), "a message is left parked: d1-s-1"),
-        (also(event("x", "holding", incident="d1-s-1")), "a hold was repeated"),
-        (also(event("x", "bill", bill={"total": 1})), "2 bills"),
-        (also({**OVER, "id": "x"}), "2 outcomes of the bill, 1 due"),
-        (replace(HONEST, decisions={}), "0 decisions stored, 1 due"),
-        (replace(HONEST, results={}), "no saved check of the bill"),
-        (replace(HONEST, forks=("bill-d1",)), "1 forks left"),
-        (replace(HONEST, views={**HONEST.views, "failed": Counter({("v", "s"): 1})}), "the views and the log differ"),
-        (also(event("x", "dead_letter")), "1 dead letters that nobody parked"),
-    ],
-)  # fmt: skip
-def test_what_is_broken_is_named(found: Day, sentence: str) -> None:
-    assert sentence in violations(found)
+@pytest.mark.parametrize(("found", "sentence"), BROKEN)
+def test_what_is_broken_is_named_without_another_day(found: Day, sentence: str) -> None:
+    assert sentence in violations(found, expected=None)
+
+
+EMPTIED = {"stops", "decisions", "positions", "memories"}
+OTHER = [
+    (instead(TOLD, {**TOLD, "text": "Hello."}), "on the log too: told "),
+    (instead(TOLD, {**TOLD, "text": "Hello."}), "not on the log: told "),
+    (turned("disputed", HELD, "disputed", 0), "another day: results [['day-bill:check', {'by': 'person', 'hold': 0"),
+    (replace(HONEST, results={**HONEST.results, f"{MISSED}:plan": {"do": "again"}}), "another day: results"),
+    (replace(HONEST, exceptions={**HONEST.exceptions, MISSED: {"kind": "closure", "state": "closed"}}),
+     "another day: exceptions [['day-1', {'kind': 'closure'"),
+    (replace(HONEST, faults={"sms": {"down": True}}), "another day: faults [['sms', {'down': True}]] instead of []"),
+    (replace(HONEST, cursors={"roster": {"driving": []}}), "another day: roster [{'driving': []}]"),
+    (replace(HONEST, rounds={"van-1": {**ROUND, "handed": ["s-1"]}}), "another day: rounds"),
+    *((replace(HONEST, **{what: type(getattr(HONEST, what))()}), f"another day: {what} [] instead of")
+      for what in sorted(EMPTIED)),
+    *((without(one), f"not on the log: {one['kind']} ")
+      for one in (OPENED, STEP, TOLD, CLOSED, DELIVERED, SHOWN, ASKED, OVER)),
+    (without(DELIVERED, OVER), " and 1 more"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "part"), OTHER)
+def test_what_is_otherwise_than_on_an_undisturbed_day_is_named(found: Day, part: str) -> None:
+    assert any(part in said for said in violations(found))
+
+
+def test_every_sentence_of_the_judge_was_heard() -> None:
+    heard = {said for found, _ in (*BROKEN, *OTHER) for said in violations(found)}
+    assert unheard(day_invariants.__file__, heard) == []

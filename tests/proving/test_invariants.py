@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from desk.proving import invariants
 from desk.proving.invariants import Found, verdict
+from tests.proving.sentences import unheard
 
 RUN = {
     "stream": "run-1",
@@ -228,26 +230,41 @@ def test_a_decline_that_is_paid_is_seen() -> None:
     assert any(v.startswith(f"the first answer to {STEP} was no") for v in violations(found, None))
 
 
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        (without("closed:refunded"), "closed 0 times, 1 due"),
-        (replace(HONEST, lane=HONEST.lane[:-1]), "0 replies for 1 issues"),
-        (also_sent(envelope("response", "reply", REPLY, "Other words.")), "one reply in two wordings"),
-        (also_sent(envelope("command", "approve", "another", DUE)), "2 questions, 1 due"),
-        (also_sent(envelope("command", "refund", "another", DUE)), "2 refunds, 1 due"),
-        (replace(HONEST, paid=HONEST.paid * 2), "paid 2 times, 1 due"),
-        (replace(HONEST, ledger={}), f"paid ['{REFUND}'], in the ledger []"),
-        (replace(HONEST, ledger={REFUND: {"cents": 4900, "state": "started"}}),
-         "a refund that is not done in the ledger"),
-        (replace(HONEST, dead=1), "1 dead letters"),
-        (also(event(6, "holding", key=False)), "held 2 times"),
-        (also(event(7, "looking_up", key=False, text="order 1042")), "a lookup after a recorded result"),
-        (replace(HONEST, claims={}), "otherwise: claims [] instead of [['1042:duplicate', 't-1:resolve-1']]"),
-        (replace(HONEST, checkpoints={}), "otherwise: checkpoints [] instead of ['t-1:resolve-1']"),
-        (replace(HONEST, cases={"t-1": {"issues": {STEP: "refunded"}, "closed_by": None}}),
-         f"closed [('t-1', '{STEP}', 'refunded')], in the cases [('t-1', None, None)]"),
-    ],
-)  # fmt: skip
+BROKEN = [
+    (without("closed:refunded"), "closed 0 times, 1 due"),
+    (replace(HONEST, lane=HONEST.lane[:-1]), "0 replies for 1 issues"),
+    (also_sent(envelope("response", "reply", REPLY, "Other words.")), "one reply in two wordings"),
+    (also_sent(envelope("command", "approve", "another", DUE)), "2 questions, 1 due"),
+    (also_sent(envelope("command", "refund", "another", DUE)), "2 refunds, 1 due"),
+    (replace(HONEST, paid=HONEST.paid * 2), "paid 2 times, 1 due"),
+    (replace(HONEST, ledger={}), f"paid ['{REFUND}'], in the ledger []"),
+    (replace(HONEST, ledger={REFUND: {"cents": 4900, "state": "started"}}),
+     "a refund that is not done in the ledger"),
+    (replace(HONEST, dead=1), "1 dead letters"),
+    (also(event(6, "holding", key=False)), "held 2 times"),
+    (also(event(7, "looking_up", key=False, text="order 1042")), "a lookup after a recorded result"),
+    (replace(HONEST, claims={}), "otherwise: claims [] instead of [['1042:duplicate', 't-1:resolve-1']]"),
+    (replace(HONEST, checkpoints={}), "otherwise: checkpoints [] instead of ['t-1:resolve-1']"),
+    (replace(HONEST, cases={"t-1": {"issues": {STEP: "refunded"}, "closed_by": None}}),
+     f"closed [('t-1', '{STEP}', 'refunded')], in the cases [('t-1', None, None)]"),
+    (replace(HONEST, asked=(*HONEST.asked, (REFUND, 4900, "c-17", 14.5))),
+     "the bank was asked after the ledger was done"),
+    (replace(HONEST, paid=((REFUND, 1, "c-17"),)),
+     f"paid [('{REFUND}', 1, 'c-17')], asked [('{REFUND}', 4900, 'c-17')], handed over [('{REFUND}', 4900, 'c-17')]"),
+    (replace(HONEST, ledger={REFUND: {"cents": 1, "state": "done"}}), f"amounts in the ledger: [('{REFUND}', 1)]"),
+    (replace(HONEST, decisions={}), f"stored [], answered [('{STEP}', (True, 'person', '{YES}'))]"),
+    (without("approved"),
+     f"the first answer to {STEP} was yes by person, done was (set(), True, 'refunded')"),
+    (without("paid"), f"not on the log: {STEP}:paid"),
+    (also(event(9, "policy:late")), f"on the log too: {STEP}:policy:late"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "sentence"), BROKEN)
 def test_what_is_broken_is_named(found: Found, sentence: str) -> None:
     assert sentence in violations(found)
+
+
+def test_every_sentence_of_the_judge_was_heard() -> None:
+    heard = {said for found, _ in BROKEN for said in violations(found)}
+    assert unheard(invariants.__file__, heard) == []
