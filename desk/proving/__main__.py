@@ -6,7 +6,6 @@ Writes its section of bench/prove.md; a full sweep then kills everything else, f
 import argparse
 import asyncio
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from desk.proving import everything, report, sweep
 from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
-from desk.proving.stage import Stage
+from desk.proving.stage import Stage, cancelled_by_sigterm
 from desk.proving.sweep import Points
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "prove.md"
@@ -95,9 +94,7 @@ async def _row(stage: Stage, case: Case, rows: Rows) -> None:
 
 async def both(told: argparse.Namespace, rows: Rows) -> tuple[list[Row], dict[str, str]]:
     """Sweep the desks that were asked for. Returns the rows, and the text of each section they are for."""
-    sweeping = asyncio.current_task()
-    assert sweeping
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sweeping.cancel)
+    cancelled_by_sigterm()
     everything: list[Row] = []
     tables: list[list[tuple[str, ...]]] = []
     abouts: list[str] = []

@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from typing import Any
 from desk.proving import sweep
 from desk.proving.lives import BIRTH, GROUP, KERNEL, SIMULATOR, STACK, SUPERVISOR, Outcome, live, undisturbed
 from desk.proving.plays import DELIVERY, SUPPORT
+from desk.proving.stage import cancelled_by_sigterm
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "everything.md"
 DAY, CHAOS = "stack under a long day", "anybody, the stack included"
@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="everything-"))
 
     async def all_of_it() -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asyncio.current_task().cancel)
+        cancelled_by_sigterm()
         runs = Runs(kept, folder, told.seed)
         await sweep.spread([job for job in wanted if not job.seconds], runs.do)
         await sweep.spread([job for job in wanted if job.seconds], runs.do)

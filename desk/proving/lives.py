@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from desk.proving.plays import DELIVERY
-from desk.proving.stage import JUDGES, python
+from desk.proving.stage import JUDGES, pipes, python
 
 STACK, SUPERVISOR, KERNEL, SIMULATOR = "stack", "supervisor", "kernel", "simulator"
 GROUP, BIRTH = "process group", "process group while it starts"
@@ -59,7 +59,7 @@ class Owner:
 
     async def listen(self) -> bool:
         """Take in its next line. False when it has ended."""
-        line = await self.process.stdout.readline()
+        line = await pipes(self.process)[1].readline()
         if not line:
             return False
         said = json.loads(line)
@@ -127,11 +127,11 @@ async def live(
                 found.deaths += sum(found.whose.values())
             found.events = owner.events
             await judge(owner, found, calm.outcome if calm else None)
-            owner.process.stdin.close()
+            pipes(owner.process)[0].close()
             await owner.process.wait()
             return found
         if owner.done:  # it was killed when it had just got done: resumed, its stack can be asked
-            owner.process.stdin.close()
+            pipes(owner.process)[0].close()
         await owner.process.wait()
         _, alive = await asyncio.to_thread(psutil.wait_procs, below, _FOLLOW)
         found.violations += [f"{process.name()} outlived the {whom}" for process in alive]

@@ -110,6 +110,13 @@ def pipes(process: asyncio.subprocess.Process) -> tuple[asyncio.StreamWriter, as
     return process.stdin, process.stdout
 
 
+def cancelled_by_sigterm() -> None:
+    """From here on SIGTERM cancels the task that calls this, so that it ends what it started."""
+    task = asyncio.current_task()
+    assert task
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
 def introduce(relays: Mapping[str, Relay], desk: Any) -> None:
     """Tell the relays what the supervisor knows of their agents."""
 
