@@ -15,7 +15,7 @@ from PIL import Image
 
 from desk.analysis.frames import Frame
 from desk.analysis.palette import colour_of_van
-from desk.analysis.whereabouts import STOPS, ground, map_size, mark_stops, mark_vans, trail
+from desk.analysis.whereabouts import STOPS, ground, map_size, mark_stops, mark_vans, spoken, trail
 from desk.delivery.clock import time_of_day
 
 _MINUTES_A_PICTURE = 2
@@ -28,17 +28,18 @@ _COLOURS = 255
 
 @dataclass(frozen=True)
 class Animation:
-    """A GIF as a notebook shows it, and the one line that says what to see in it."""
+    """A GIF as a notebook shows it, the one line that says what to see in it, and words for who does not see it."""
 
     gif: bytes
     caption: str
+    words: str
 
     def __repr__(self) -> str:
         return self.caption
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         data = {"text/plain": self.caption, "image/gif": b64encode(self.gif).decode()}
-        return data, {"image/gif": {"alt": self.caption}}
+        return data, {"image/gif": {"alt": f"{self.caption} {self.words}"}}
 
 
 def inline(frames: Sequence[Frame]) -> Animation:
@@ -46,8 +47,11 @@ def inline(frames: Sequence[Frame]) -> Animation:
     gif = BytesIO()
     _write(frames, gif, _INLINE_MINUTES, _INLINE_DOTS)
     ends = time_of_day(frames[-1].minute)
+    caption = f"The day from {time_of_day(frames[0].minute)} to {ends}, again and again."
     return Animation(
-        gif.getvalue(), f"The day from {time_of_day(frames[0].minute)} to {ends}, again and again."
+        gif.getvalue(),
+        caption,
+        f"Vans leave the depot and draw their trails. At the end: {spoken(frames[-1])}",
     )
 
 

@@ -9,6 +9,7 @@ from desk.analysis.palette import SOFT, colour_of
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.sheet import Sheet
 from desk.analysis.story import Event
+from desk.wording import counted
 
 COPIES = ("routing-1", "routing-2")
 _CHANGES = {"quarantined": "quarantine of", "reinstated": "reinstating"}
@@ -34,13 +35,15 @@ def shares_plot(events: Sequence[Event], copies: Sequence[str] = COPIES) -> Pict
     zero = begins[0]["at"] if begins else 0.0
     last = max(0.1, begins[-1]["at"] - zero) if begins else 1.0
     out: dict[str, float] = {}
+    shaded: list[tuple[str, float, float]] = []
     for event in events:
         if event["kind"] == "quarantined":
             out[event["agent"]] = event["at"] - zero
         elif event["kind"] == "reinstated" and event["agent"] in out:
-            _shade(axes, event["agent"], out.pop(event["agent"]), event["at"] - zero)
-    for agent, since in out.items():
-        _shade(axes, agent, since, last)
+            shaded.append((event["agent"], out.pop(event["agent"]), event["at"] - zero))
+    shaded += [(agent, since, last) for agent, since in out.items()]
+    for agent, begin, end in shaded:
+        _shade(axes, agent, begin, end)
     ends = [sum(e["agent"] == copy for e in begins) for copy in copies]
     for number, copy in enumerate(copies):
         at = [e["at"] - zero for e in begins if e["agent"] == copy]
@@ -54,8 +57,11 @@ def shares_plot(events: Sequence[Event], copies: Sequence[str] = COPIES) -> Pict
     axes.set_ylabel("steps begun")
     axes.set_xlim(0, last * 1.14)
     axes.set_ylim(bottom=0)
+    caption = "Flat in the grey: a copy in quarantine is sent nothing, and its process keeps running."
+    begun = [f"{copy} began {counted(end, 'step')}" for copy, end in zip(copies, ends, strict=True)]
+    grey = [f"{agent} was in quarantine from second {a:.1f} to {b:.1f}" for agent, a, b in shaded]
     return captioned(
-        figure, "Flat in the grey: a copy in quarantine is sent nothing, and its process keeps running."
+        figure, caption, f"A rising line a copy, over {last:.1f} s. {'; '.join([*begun, *grey])}."
     )
 
 

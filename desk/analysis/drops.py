@@ -13,6 +13,7 @@ def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mappi
     """One bar a van. `parked`: when a van that is off the road at the end left it, as a clock shows it."""
     vans = sorted(delivered)
     figure, axes = canvas(8, 1.2 + 0.42 * max(1, len(vans)))
+    told = []
     for row, van in enumerate(vans):
         made, missed = delivered[van], failed.get(van, 0)
         axes.barh(-row, made, height=0.6, color=colour_of_van(van))
@@ -21,6 +22,7 @@ def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mappi
         )
         words = f"{made}" + (f" and {missed} failed" if missed else "")
         words += f", off the road at {parked[van]}" if van in parked else ""
+        told.append(f"{van}: {words}")
         axes.annotate(
             words, (made + missed, -row), xytext=(6, 0), textcoords="offset points", va="center", color=INK
         )
@@ -30,9 +32,8 @@ def drops(delivered: Mapping[str, int], failed: Mapping[str, int], parked: Mappi
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     axes.set_xlim(0, 1.45 * max([1, *delivered.values()]))
-    return captioned(
-        figure, f"{counted(sum(delivered.values()), 'drop')} made, {sum(failed.values())} failed (hatched)."
-    )
+    caption = f"{counted(sum(delivered.values()), 'drop')} made, {sum(failed.values())} failed (hatched)."
+    return captioned(figure, caption, f"A bar a van. {'; '.join(told)}.")
 
 
 def off_the_road(events: Iterable[Record]) -> dict[str, str]:

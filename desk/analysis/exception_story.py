@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from desk.analysis.picture import Picture, captioned
 from desk.analysis.spans import DEATHS
-from desk.analysis.story import Event, distinct
+from desk.analysis.story import Event, distinct, last_words_first
 from desk.analysis.timeline import Timeline
 
 _RUN = re.compile(r"workflow \w+ ")
@@ -25,12 +25,12 @@ class ExceptionTimeline(Timeline):
         """Lanes per process: a black cross is a death, an open ring a replay, a hatched bar a hold."""
         chart = super().plot()
         if any(event["kind"] == "replay" for event in self.events):
-            return captioned(chart.figure, "The cross and the ring are the same step in two processes.")
-        if self.deaths:
-            return captioned(
-                chart.figure, "The cross is a process that died with the exception in its hands."
-            )
-        return captioned(chart.figure, f"Exception {self.ticket} as it went from process to process.")
+            caption = "The cross and the ring are the same step in two processes."
+        elif self.deaths:
+            caption = "The cross is a process that died with the exception in its hands."
+        else:
+            caption = f"Exception {self.ticket} as it went from process to process."
+        return captioned(chart.figure, caption, chart.words)
 
 
 def story(events: Iterable[Event], incident: str) -> ExceptionTimeline:
@@ -51,7 +51,7 @@ def story(events: Iterable[Event], incident: str) -> ExceptionTimeline:
         elif kind == "agent_up" and agent in lost:
             kept.append(event)
             lost.discard(agent)
-    return ExceptionTimeline(incident, tuple(kept))
+    return ExceptionTimeline(incident, tuple(last_words_first(kept)))
 
 
 def _hold(held: set[str], kind: str, step: str | None) -> None:

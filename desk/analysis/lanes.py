@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from desk.analysis.palette import INK, SOFT, colour_of
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.story import DEATHS, DECISIONS, Event
+from desk.wording import counted
 
 _INCHES_A_STEP = 0.5
 _INCHES_A_LANE = 0.85
@@ -69,7 +70,7 @@ def draw(ticket: str, events: Sequence[Event]) -> Picture:
     if not events:
         figure, axes = canvas(6, 1.2)
         axes.set_axis_off()
-        return captioned(figure, f"Nothing about {ticket} is on the log yet.")
+        return captioned(figure, f"Nothing about {ticket} is on the log yet.", "An empty chart.")
     lanes, places, seconds = lanes_of(events)
     figure, axes = canvas(2.2 + _INCHES_A_STEP * (places[-1] + 2), 1.3 + _INCHES_A_LANE * len(lanes))
     for row, lane in enumerate(lanes):
@@ -83,7 +84,7 @@ def draw(ticket: str, events: Sequence[Event]) -> Picture:
     axes.set_ylim(-len(lanes) + 0.55, 0.85)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    return captioned(figure, _caption(ticket, events))
+    return captioned(figure, _caption(ticket, events), spoken(lanes, seconds))
 
 
 def _lane(axes: Axes, y: float, lane: Lane) -> None:
@@ -125,6 +126,22 @@ def _rebirths(axes: Axes, lanes: Sequence[Lane]) -> None:
             if other.agent == lane.agent and other.at[0] > lane.at[-1]:
                 axes.plot([lane.at[-1], other.at[0]], [-row, -later], ":", color=INK, linewidth=1.2, zorder=1)
                 break
+
+
+def spoken(lanes: Sequence[Lane], seconds: Sequence[float]) -> str:
+    """What the chart shows: the lanes, how many events, and when there was a hold, a death, a replay, a decision."""
+    moments = sorted({place for lane in lanes for place in lane.at})
+    when = dict(zip(moments, seconds, strict=True))
+    told = [
+        (place, f"{event['kind'].replace('_', ' ')} in the lane of {lane.label} at {when[place]:.2f} s")
+        for lane in lanes
+        for place, event in zip(lane.at, lane.events, strict=True)
+        if event["kind"] in {*DEATHS, *DECISIONS, "holding", "replay"}
+    ]
+    names = "; ".join(lane.label for lane in lanes)
+    counts = f"{counted(len(lanes), 'lane')} from the top: {names}. {counted(len(moments), 'event')}"
+    marks = "; ".join(words for _, words in sorted(told)) or "nobody died"
+    return f"{counts} in {seconds[-1]:.2f} s: {marks}."
 
 
 def _caption(ticket: str, events: Sequence[Event]) -> str:

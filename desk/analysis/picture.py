@@ -25,10 +25,14 @@ _DOTS_PER_INCH = 160
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart and the one line that says what to see in it. A notebook shows it; its text form is the caption."""
+    """A chart and the one line that says what to see in it. A notebook shows it; its text form is the caption.
+
+    `words` say what is drawn, for who does not see it; whoever draws makes them from the same data.
+    """
 
     figure: Figure
     caption: str
+    words: str
 
     def __repr__(self) -> str:
         return self.caption
@@ -39,7 +43,7 @@ class Picture:
             self.figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
         width, height = (round(side * 96) for side in self.figure.get_size_inches())
         data = {"text/plain": self.caption, "image/png": b64encode(png.getvalue()).decode()}
-        return data, {"image/png": {"width": width, "height": height, "alt": self.caption}}
+        return data, {"image/png": {"width": width, "height": height, "alt": f"{self.caption} {self.words}"}}
 
     def save(self, path: Path) -> Path:
         """Write the picture; the suffix chooses the format (png, svg, pdf). Returns the path."""
@@ -62,7 +66,7 @@ def side_by_side(width: float, height: float, widths: Sequence[float]) -> tuple[
         return figure, figure.subplots(1, len(widths), sharey=True, width_ratios=widths)
 
 
-def captioned(figure: Figure, caption: str) -> Picture:
-    """Write the caption under the chart and wrap both as a Picture."""
+def captioned(figure: Figure, caption: str, words: str) -> Picture:
+    """Write the caption under the chart and wrap both as a Picture; `words` say what is drawn."""
     figure.supxlabel(caption, fontsize=10, style="italic", color="#333333", x=0.01, ha="left")
-    return Picture(figure, caption)
+    return Picture(figure, caption, words)

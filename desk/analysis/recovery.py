@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from desk.analysis.palette import INK, colour_of
+from desk.analysis.palette import GREY, INK, colour_of
 from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.story import DEATHS, DONE, Event
+from desk.wording import counted
 
 COLUMNS = ["agent", "by", "up", "working"]
 
@@ -54,6 +55,11 @@ def recovery_chart(events: Sequence[Event]) -> Picture:
         colour = colour_of(agent)
         axes.scatter(mine["up"] * 1000, spread, s=34, facecolors="none", edgecolors=colour, linewidths=1.4)
         axes.scatter(mine["working"] * 1000, spread, s=34, color=colour)
+        if mine["up"].isna().all():  # the stack, for one, writes nothing
+            axes.annotate(
+                f"{counted(len(mine), 'death')}: nothing on the log says when it was up again", (0, -row),
+                xytext=(6, 0), textcoords="offset points", va="center", fontsize=9, color=GREY,
+            )  # fmt: skip
         axes.hlines(spread, mine["up"] * 1000, mine["working"] * 1000, color=colour, linewidth=0.8, alpha=0.6)
     working = table["working"].dropna() * 1000
     if len(working):
@@ -68,4 +74,24 @@ def recovery_chart(events: Sequence[Event]) -> Picture:
     axes.set_xlabel("milliseconds after the kill")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    return captioned(figure, "Each ring is a new process coming up, each dot the ticket going on in it.")
+    caption = "Each ring is a new process coming up, each dot the ticket going on in it."
+    return captioned(figure, caption, spoken(table))
+
+
+def spoken(table: pd.DataFrame) -> str:
+    """What the chart shows: per agent how many deaths, after how long it was up, after how long at work again."""
+    parts = []
+    for agent, mine in table.groupby("agent"):
+        up, working = (_between(mine[column].dropna() * 1000) for column in ("up", "working"))
+        words = f"{agent}: {counted(len(mine), 'death')}"
+        words += f", up again after {up}" if up else ", nothing on the log says when it was up again"
+        parts.append(words + (f", the work going on after {working}" if working else ""))
+    return f"{'; '.join(parts) or 'Nobody died'}."
+
+
+def _between(milliseconds: pd.Series) -> str:
+    if milliseconds.empty:
+        return ""
+    least, most = f"{milliseconds.min():.0f}", f"{milliseconds.max():.0f}"
+    times = f" ({len(milliseconds)} times)" if len(milliseconds) > 1 else ""
+    return f"{least} ms" if least == most else f"{least} to {most} ms{times}"

@@ -84,9 +84,8 @@ class Rewind:
     def recovery(self) -> Picture:
         """How long after each death its agent was up, and at work again."""
         chart = recovery_chart(recovering(sorted(self.records, key=lambda event: event["at"])))
-        return captioned(
-            chart.figure, "Each ring is a new process coming up, each dot it taking up the work again."
-        )
+        caption = "Each ring is a new process coming up, each dot it taking up the work again."
+        return captioned(chart.figure, caption, chart.words)
 
     def _lived(self) -> tuple[Frame, ...]:
         if not self.minutes:

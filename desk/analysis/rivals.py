@@ -84,7 +84,22 @@ def rivals_plot() -> Picture:
         axes.tick_params(axis="y", length=0)
     hold.set_yticks(range(len(systems)), list(systems))
     hold.set_ylim(len(systems) - 0.5, -0.8)
-    return captioned(figure, _caption(about, systems))
+    return captioned(figure, _caption(about, systems), spoken(systems))
+
+
+def spoken(systems: Mapping[str, Any]) -> str:
+    """What the chart shows: each system's medians in A and B, and when its last tickets under chaos were closed."""
+    rows = []
+    for name, system in systems.items():
+        parts = [
+            f"{part}: "
+            + ", ".join(f"{words} {_seconds(_median(system[key], what))}" for what, words, *_ in _MARKS)
+            for part, key in (("A", "a"), ("B", "b"))
+        ]
+        after = [one["after"] for one in system["chaos"] if one["after"] is not None]
+        chaos = f"all closed after {min(after):.2f} to {max(after):.2f}" if after else "not all closed"
+        rows.append(f"{name}, {'; '.join(parts)}; chaos: {chaos}")
+    return f"A row a system, in seconds. {'. '.join(rows)}."
 
 
 def _caption(about: Mapping[str, Any], systems: Mapping[str, Any]) -> str:

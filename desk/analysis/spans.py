@@ -4,15 +4,14 @@ A step is in an agent's hands from the first event about it (start, or replay in
 writes `step` (done), parks the message, or dies. Times are seconds since the first event; minutes are the demo clock's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Event = Mapping[str, Any]
+from desk.analysis.story import DEATHS, Event, last_words_first
 
-DEATHS = frozenset({"killed", "died"})
 PERSON = "person"
-DECISIONS = frozenset({"approved", "declined", "redriven", "quarantined", "reinstated"})
+DECISIONS = frozenset({"approved", "declined", "fixed", "redriven", "quarantined", "reinstated"})
 """What a person decided or did at the desk."""
 
 
@@ -58,7 +57,7 @@ def spans(events: Sequence[Event]) -> Spans:
     steps: list[Span] = []
     holds: list[Span] = []
     marks: list[Mark] = []
-    for event in events:
+    for event in last_words_first(events):
         kind, agent, at = event["kind"], event.get("agent") or "", event["at"] - begun
         key = (agent, event.get("incident") or "", event.get("step") or "")
         if kind in DEATHS:

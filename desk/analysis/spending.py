@@ -10,6 +10,7 @@ from desk.analysis.picture import Picture, canvas, captioned
 from desk.analysis.sheet import Sheet
 from desk.analysis.story import DONE, Event, distinct
 from desk.control.support import SupportDesk
+from desk.wording import counted
 
 _NO_WORK = frozenset({"approved", "declined", "holding", "new_code"})
 """What takes a person's time, or nobody's."""
@@ -61,4 +62,9 @@ def latency_plot(support: SupportDesk, tickets: Iterable[str]) -> Picture:
     axes.set_xlabel("milliseconds since the ticket's event before it")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    return captioned(figure, "Each dot is a step of one ticket, each line the median of its step.")
+    parts = [
+        f"{step.replace('_', ' ')}: {counted(len(mine), 'dot')}, median {mine.median():.1f} ms, at most {mine.max():.1f}"
+        for step, mine in ((step, table["ms"][table["step"] == step]) for step in steps)
+    ]
+    caption = "Each dot is a step of one ticket, each line the median of its step."
+    return captioned(figure, caption, f"{counted(len(steps), 'row')} from the top. {'; '.join(parts)}.")

@@ -7,10 +7,10 @@ here asks a process anything.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-Event = dict[str, Any]
+Event = Mapping[str, Any]
 
 DEATHS = frozenset({"killed", "died"})
 """Somebody killed the process; it ended and nobody had asked."""
@@ -54,7 +54,26 @@ def of_ticket(events: Iterable[Event], ticket: str) -> list[Event]:
         elif kind == "agent_up" and agent in orphaned:
             story.append(event)
             orphaned.discard(agent)
-    return causes_first(story)
+    return causes_first(last_words_first(story))
+
+
+def last_words_first(story: Iterable[Event]) -> list[Event]:
+    """The same events with each death behind the last words of its process.
+
+    `killed` is written before the SIGKILL, so what the process wrote in between stands behind it on the log.
+    """
+    ordered: list[Event] = []
+    deaths: dict[Any, int] = {}
+    for event in story:
+        pid = event.get("pid")
+        if event["kind"] in DEATHS and pid is not None:
+            deaths[pid] = len(ordered)
+        elif pid in deaths:
+            ordered.insert(deaths[pid], event)
+            deaths = {dead: at + (at >= deaths[pid]) for dead, at in deaths.items()}
+            continue
+        ordered.append(event)
+    return ordered
 
 
 def causes_first(story: list[Event]) -> list[Event]:

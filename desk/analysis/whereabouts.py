@@ -49,7 +49,22 @@ def whereabouts(frames: Sequence[Frame], minute: int | None = None) -> Picture:
     words = f"{when}: {counted(made, 'drop')} made (black)" + (f", {failed} failed" if failed else "")
     words += " (crossed)" if "failed" in frame.stops.values() else ""
     words += "; rings have ordered today" if "ordered" in frame.stops.values() else ""
-    return captioned(figure, f"{words}.")
+    return captioned(figure, f"{words}.", spoken(frame))
+
+
+def spoken(frame: Frame) -> str:
+    """What the map shows: each van, what it does, where, and what it has made."""
+    parts = []
+    for van, spot in sorted(frame.vans.items()):
+        there = (
+            "at the depot"
+            if spot.at == DEPOT and not spot.to
+            else f"in {places()[spot.to or spot.at].suburb}"
+        )
+        where = f"on its way to {places()[spot.to].suburb}" if spot.status == "driving" and spot.to else there
+        doing = "making a drop" if spot.status == "making" else spot.status
+        parts.append(f"{van}: {doing} {where}, {counted(frame.delivered.get(van, 0), 'drop')} made")
+    return f"A map of streets with {counted(len(parts), 'van')}. {'; '.join(parts)}."
 
 
 def map_size() -> tuple[float, float]:

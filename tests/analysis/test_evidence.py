@@ -89,6 +89,14 @@ def test_work_lost_by_a_process_that_died_before_it_took_it_up_again_counts_from
     assert round(second["working"], 3) == 0.3
 
 
+def test_words_for_who_does_not_see_the_recovery_chart():
+    assert recovery_chart(killed_in_the_hold()).words == (
+        "resolver: 2 deaths, up again after 30 to 100 ms (2 times), the work going on after 50 ms; "
+        "triage: 1 death, nothing on the log says when it was up again."
+    )
+    assert recovery_chart([]).words == "Nobody died."
+
+
 def test_the_recovery_chart_has_a_caption_and_survives_having_nothing_to_show():
     assert "ring" in repr(recovery_chart(killed_in_the_hold()))
     assert recovery_chart([])._repr_mimebundle_()[0]["image/png"]

@@ -47,6 +47,8 @@ def test_shares_are_counted_between_the_quarantines():
               event("reinstated", two), event("start", two), event("start", "customer")]  # fmt: skip
     assert shares(events).table.to_numpy().tolist() == [[1, 1], [1, 0], [0, 1]]
     assert "quarantine" in repr(shares_plot(events)) and "quarantine" in repr(shares_plot([]))
+    words = "routing-1 began 2 steps; routing-2 began 2 steps; routing-2 was in quarantine from second 0.0 to 0.0."
+    assert shares_plot(events).words.endswith(words)
 
 
 def test_rounds_beside_each_other_need_not_be_of_one_length():

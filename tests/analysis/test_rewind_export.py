@@ -64,7 +64,8 @@ def test_in_a_notebook_the_animation_is_small_and_says_what_it_shows():
     with Image.open(BytesIO(b64decode(data["image/gif"]))) as gif:
         assert gif.n_frames > len(tuesday().minutes) // 5
     assert len(data["image/gif"]) < 700_000
-    assert "09:00" in repr(moving) == data["text/plain"] == about["image/gif"]["alt"]
+    assert "09:00" in repr(moving) == data["text/plain"]
+    assert about["image/gif"]["alt"] == f"{moving!r} {moving.words}"
 
 
 def test_the_page_needs_nothing_from_anywhere(folder):

@@ -1,6 +1,6 @@
 """A ticket's story is folded from the log: what belongs to it, what does not, what is dropped for reading."""
 
-from desk.analysis.story import distinct, of_ticket, plain
+from desk.analysis.story import distinct, last_words_first, of_ticket, plain
 from tests.analysis.samples import WORK, event, killed_in_the_hold
 
 
@@ -42,6 +42,23 @@ def test_of_two_issues_in_one_process_the_one_that_is_not_done_is_hit():
 def test_a_handoff_comes_before_what_came_of_it_whoever_wrote_first():
     story = kinds(of_ticket(killed_in_the_hold(), "t-1"))
     assert story[:4] == ["opened", "triage", "handoff", "looking_up"]
+
+
+def test_a_death_stands_behind_the_last_words_of_its_process_and_before_those_of_the_next():
+    events = [
+        event(1, "looking_up", "resolver", 20, WORK),
+        event(2, "killed", "resolver", 20),
+        event(2.01, "lookup", "resolver", 20, WORK),
+        event(2.02, "holding", "resolver", 20, WORK),
+        event(2.03, "agent_up", "resolver", 21),
+        event(2.04, "replay", "resolver", 21, WORK),
+    ]
+    expected = ["looking_up", "lookup", "holding", "killed", "agent_up", "replay"]
+    assert kinds(of_ticket(events, "t-1")) == expected
+    assert kinds(last_words_first([*events[:2], {**events[1], "pid": None}, *events[2:]]))[3:] == [
+        "killed",
+        *expected[3:],
+    ]
 
 
 def test_two_handoffs_stand_together_though_the_first_was_taken_up_in_between():

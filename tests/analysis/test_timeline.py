@@ -57,6 +57,14 @@ def test_time_is_stretched_but_never_reordered():
     assert stretched([]) == []
 
 
+def test_words_for_who_does_not_see_the_plot_name_lanes_and_deaths():
+    assert timeline().plot().words == (
+        "5 lanes from the top: person; triage; resolver; resolver, process 2; billing. 15 events in 5.04 s: "
+        "holding in the lane of resolver at 0.03 s; killed in the lane of resolver at 2.20 s; "
+        "replay in the lane of resolver, process 2 at 2.25 s; approved in the lane of person at 5.00 s."
+    )
+
+
 def test_the_plot_marks_the_death_the_replay_the_hold_and_the_decision():
     picture = timeline().plot()
     (axes,) = picture.figure.axes
@@ -72,7 +80,7 @@ def test_a_picture_is_shown_with_its_caption_as_text_and_as_the_alternative(tmp_
     picture = timeline().plot()
     data, metadata = picture._repr_mimebundle_()
     assert data["text/plain"] == "The cross and the ring are the same ticket in two processes."
-    assert metadata["image/png"]["alt"] == data["text/plain"]
+    assert metadata["image/png"]["alt"] == f"{data['text/plain']} {picture.words}"
     assert picture.save(tmp_path / "timeline.svg").stat().st_size > 1000
 
 
