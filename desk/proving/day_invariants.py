@@ -277,9 +277,10 @@ def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
     due = {run["answer"]} if run["disputes"] else set()
     ends = found.of("disputed", "paid", "undecided")
     name = f"{day_of(run)}-bill:check"
+    check = found.results.get(name, {})
     acted = {event["kind"] for event in ends}
     if run["disputes"]:
-        acted |= {found.results.get(name, {}).get("outcome")}
+        acted |= {check.get("outcome")}
     answers = {decision["answer"] for decision in found.decisions.values()}
     bills = {event["bill"]["total"] for event in found.of("bill")}
     if len(bills) != 1:
@@ -294,6 +295,9 @@ def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
         yield f"decided {sorted(answers)}, a person said {sorted(due)}"
     if acted != {_ACTED[answer] for answer in due}:
         yield f"{sorted(map(str, acted))} came of what a person said: {sorted(due)}"
+    asked = {event["hold"] if "disputed" in acted else 0 for event in found.of("asked")}
+    if run["disputes"] and asked != {check.get("hold")}:
+        yield f"{check.get('hold')} held back, {sorted(asked)} due"
     if found.forks:
         yield f"{len(found.forks)} forks left"
 

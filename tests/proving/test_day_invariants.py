@@ -231,6 +231,7 @@ BROKEN = [
     (replace(HONEST, decisions={}), "0 decisions stored, 1 due"),
     (replace(HONEST, decisions={}), "decided [], a person said ['approved']"),
     (turned(), "['paid'] came of what a person said: ['approved']"),
+    (turned("disputed", HELD, "disputed", 0), "0 held back, [1935] due"),
     (replace(HONEST, forks=("bill-d1",)), "1 forks left"),
     (without(PLANNED), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
     (without(HOLDING), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
