@@ -5,12 +5,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import desk
-from desk.wording import counted
+from desk.wording import counted, passed_over
 
 
 def test_one_drop_and_several():
     assert [counted(n, "drop") for n in (0, 1, 2)] == ["0 drops", "1 drop", "2 drops"]
     assert [counted(n, "delivery", "deliveries") for n in (1, 2)] == ["1 delivery", "2 deliveries"]
+
+
+def test_records_of_others_are_said_only_where_there_are_some():
+    assert [passed_over(n) for n in (0, 2)] == ["", "not the desk's and passed over: 2"]
 
 
 def counts_of_many(source: str) -> list[str]:

@@ -6,6 +6,7 @@ from desk.analysis.sheet import Sheet
 from desk.analysis.streets import places
 from desk.control.fleet import FleetDesk
 from desk.delivery.layout import MEMORY_STREAM, MEMORY_TOPIC
+from desk.runtime.records import record
 
 _REASONS = {1: "retries ran out", 2: "rejected", 3: "could not be read", 4: "too late"}
 
@@ -35,9 +36,6 @@ async def remembered(fleet: FleetDesk, stop: str) -> Sheet:
     """What the desk remembers of the customer at this stop, oldest first, from every day there was."""
     memory = fleet.laser.memory_on_topic(MEMORY_TOPIC, stream=MEMORY_STREAM)
     items = await memory.recall(user=places()[stop].customer, limit=100)
-    rows = [item.json() for item in reversed(items)]
-    return Sheet(
-        pd.DataFrame([(r["incident"], r["what"]) for r in rows], columns=["incident", "what"]).set_index(
-            "incident"
-        )
-    )
+    rows = [record(item) or {} for item in reversed(items)]
+    known = [(r["incident"], r["what"]) for r in rows if {"incident", "what"} <= r.keys()]
+    return Sheet(pd.DataFrame(known, columns=["incident", "what"]).set_index("incident"))

@@ -27,7 +27,8 @@ from desk.analysis.whereabouts import whereabouts
 from desk.control.errors import DeskError
 from desk.delivery.clock import time_of_day
 from desk.delivery.layout import EVENTS, POSITIONS
-from desk.wording import counted
+from desk.runtime.records import record
+from desk.wording import counted, passed_over
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Rewind:
     def __repr__(self) -> str:
         last = time_of_day(len(self.minutes) - 1) if self.minutes else "never"
         words = f"{counted(len(self.minutes), 'frame')} from {counted(self.read, 'record')}; the day ends at {last}"
-        return words + (f"; not the desk's and passed over: {self.foreign}" if self.foreign else "")
+        return "; ".join(filter(None, (words, passed_over(self.foreign))))
 
     @cached_property
     def frames(self) -> pd.DataFrame:
@@ -108,14 +109,6 @@ async def _read(laser: ls.Laser, topic: str, take: Callable[[Iterable[Any]], Non
     """Poll a new cursor until it has nothing more: one poll gives ten thousand records at most."""
     cursor, read = laser.topic(topic).replay(), 0
     while messages := await cursor.poll():
-        take(_decoded(message) for message in messages)
+        take(record(message) for message in messages)
         read += len(messages)
     return read
-
-
-def _decoded(message: Any) -> Any:
-    """What the message says, None for one that is no JSON."""
-    try:
-        return message.json()
-    except ls.CodecError:
-        return None

@@ -9,6 +9,7 @@ from typing import Any
 import laser_sdk as ls
 
 from desk.control.errors import DeskError
+from desk.runtime import records
 
 _PID = re.compile(r"\s*\(pid \d+[^)]*\)| pid \d+")
 SILENT = 5.0
@@ -23,18 +24,6 @@ class Event(dict[str, Any]):
         return sentence(self)
 
     __str__ = __repr__
-
-
-def _event(message: ls.Message) -> Event | None:
-    """What a process of the desk wrote; None for anything else that somebody put on the topic."""
-    try:
-        record = message.json()
-    except ValueError:
-        return None
-    whole = isinstance(record, dict) and all(
-        field in record for field in ("id", "at", "kind", "agent", "pid")
-    )
-    return Event(record) if whole else None
 
 
 def sentence(event: dict[str, Any]) -> str:
@@ -59,6 +48,8 @@ class EventLog:
     def __init__(self, laser: ls.Laser, topic: str) -> None:
         self.rows: list[Event] = []
         """Every event, repeats included, in log order."""
+        self.foreign = 0
+        """How many records on the topic were not the desk's and were passed over."""
         self._laser, self._topic = laser, topic
         self._cursor = laser.topic(topic).replay()
         self._listeners: list[Callable[[list[Event]], None]] = []
@@ -147,7 +138,9 @@ class EventLog:
                 hearer(trouble)
 
     def _take(self, messages: Iterable[ls.Message]) -> None:
-        new = [event for message in messages if (event := _event(message))]
+        read = [records.event(message) for message in messages]
+        new = [Event(event) for event in read if event is not None]
+        self.foreign += len(read) - len(new)
         if not new:
             return
         self.rows.extend(new)

@@ -20,6 +20,7 @@ from desk.delivery.layout import EVENTS, INBOX, POSITIONS
 from desk.delivery.picking import Picker
 from desk.runtime.connect import connection_lost
 from desk.runtime.process import Process, leave
+from desk.runtime.records import record
 from desk.runtime.saved import get_json, put_json
 
 CURSOR = "dispatch"
@@ -127,15 +128,15 @@ class Dispatch:
                     continue
                 while messages := await rows.poll():
                     for message in messages:
-                        await self.look_at(message.json())
+                        await self.look_at(record(message) or {})
                 at[topic], moved = rows.offsets, True
             if moved:
                 await put_json(self.f.cursors, CURSOR, at)  # after handling: a crash repeats, never loses
             first_look = False
             await asyncio.sleep(WAKE)
 
-    async def look_at(self, record: dict[str, Any]) -> None:
-        exc = DeliveryException.from_record(record, run=ls.new_conversation_id())
+    async def look_at(self, said: dict[str, Any]) -> None:
+        exc = DeliveryException.from_record(said, run=ls.new_conversation_id())
         if exc is not None:
             await self.open(exc)
 

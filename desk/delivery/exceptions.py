@@ -41,9 +41,9 @@ class DeliveryException:
     def from_record(cls, record: Mapping[str, Any], run: str) -> "DeliveryException | None":
         """The exception an event or a position report is about; None when it is no problem."""
         kind = {"failed": "missed", "order": "order", "bill": "bill", "stopped": record.get("why")}.get(
-            record.get("kind") or record.get("status", "")
+            str(record.get("kind") or record.get("status"))
         )
-        if kind is None or not record.get("incident"):
+        if kind is None or not record.get("incident") or "minute" not in record:
             return None
         return cls(
             id=record["incident"],

@@ -25,13 +25,14 @@ async def failed(laser: ls.Laser, fork: str | None = None) -> dict[str, int]:
 async def metres(laser: ls.Laser, fork: str | None = None) -> dict[str, float]:
     """How far each van has driven: the highest odometer it reported."""
     query = _on(laser.query("fleet_positions"), fork).max("metres").group_by(["van"])
-    return {row["van"]: float(row["max"]) for row in await _rows(query) if row["van"]}
+    rows = await _rows(query)
+    return {row["van"]: float(row["max"]) for row in rows if row["van"] and row["max"] is not None}
 
 
 async def stops(laser: ls.Laser, kind: str) -> list[tuple[str, str, int]]:
     """(van, stop, how often) of an event kind such as delivered or failed."""
     query = laser.query("fleet_events").where_eq("kind", kind).count().group_by(["van", "stop"])
-    return sorted((row["van"], row["stop"], row["count"]) for row in await _rows(query))
+    return sorted((row["van"], row["stop"], row["count"]) for row in await _rows(query) if row["van"])
 
 
 async def work(laser: ls.Laser) -> dict[str, Work]:
@@ -50,13 +51,14 @@ async def work(laser: ls.Laser) -> dict[str, Work]:
 async def steps(laser: ls.Laser, kind: str = "start") -> list[tuple[str, str, str, int]]:
     """(incident, step, agent, how often): by default, which copy began which step."""
     query = laser.query("fleet_events").where_eq("kind", kind).count().group_by(["incident", "step", "agent"])
-    return sorted((row["incident"], row["step"], row["agent"], row["count"]) for row in await _rows(query))
+    rows = [(row["incident"], row["step"], row["agent"], row["count"]) for row in await _rows(query)]
+    return sorted(row for row in rows if None not in row)
 
 
 async def per_agent(laser: ls.Laser, kind: str) -> dict[str, int]:
     """How many events of a kind (step, killed, replay …) each agent has."""
     query = laser.query("fleet_events").where_eq("kind", kind).count().group_by(["agent"])
-    return {row["agent"]: row["count"] for row in await _rows(query)}
+    return {row["agent"]: row["count"] for row in await _rows(query) if row["agent"]}
 
 
 async def happened(laser: ls.Laser, kind: str, incident: str, step: str | None = None) -> bool:
@@ -69,7 +71,7 @@ async def happened(laser: ls.Laser, kind: str, incident: str, step: str | None =
 
 async def _per_van(laser: ls.Laser, kind: str, fork: str | None) -> dict[str, int]:
     query = _on(laser.query("fleet_events"), fork).where_eq("kind", kind).count().group_by(["van"])
-    return {row["van"]: row["count"] for row in await _rows(query)}
+    return {row["van"]: row["count"] for row in await _rows(query) if row["van"]}
 
 
 def _on(query: ls.QueryRequest, fork: str | None) -> ls.QueryRequest:

@@ -17,7 +17,7 @@ from desk.delivery.planning import changes
 from desk.delivery.planning.round import Round, arrivals
 from desk.delivery.roads import load_legs
 from desk.runtime.process import Process
-from desk.runtime.saved import compare_and_swap, first, get_json
+from desk.runtime.saved import compare_and_swap, first, first_and_whose, get_json
 
 
 class Routing:
@@ -50,9 +50,11 @@ class Routing:
         """Work out the new rounds, save them, then apply them."""
         f, van = self.f, exc.van
         plan_key = f"{exc.id}:plan"
-        saved = await get_json(f.results, plan_key)
+        saved, mine = await get_json(f.results, plan_key), False
         if saved is None:
-            saved = await first(f.results, plan_key, await self.work_out(exc))
+            # The other copy may save one meanwhile: then that is the plan, and the pause is not ours.
+            saved, mine = await first_and_whose(f.results, plan_key, await self.work_out(exc))
+        if mine:
             await f.event("checkpoint", van=van, incident=exc.id, step=step,
                           text="new rounds saved to KV before applying them")  # fmt: skip
             await self.hold(exc, step)

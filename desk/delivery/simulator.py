@@ -24,6 +24,7 @@ from desk.delivery.playing import Playing
 from desk.delivery.vans import Vans
 from desk.delivery.world import World
 from desk.runtime.process import Process
+from desk.runtime.records import record
 from desk.runtime.saved import first
 from desk.wording import counted
 
@@ -67,8 +68,10 @@ class Simulator:
         await self.w.read()
         reports = self.w.positions.replay()
         while messages := await reports.poll():
-            last = max(message.json()["minute"] for message in messages)
-            self.history.minute = max(self.history.minute, last)
+            minutes = [(record(message) or {}).get("minute") for message in messages]
+            self.history.minute = max(
+                [self.history.minute, *(m for m in minutes if isinstance(m, int | float))]
+            )
         self.tick = math.ceil(round(self.history.minute / clock.TICK, 6))
         await first(self.f.cursors, ROSTER, {"driving": list(self.first_rounds), "left": {}})
         for van, round_ in self.first_rounds.items():

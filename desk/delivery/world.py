@@ -16,6 +16,7 @@ from desk.delivery.incidents import TITLES
 from desk.delivery.layout import EVENTS, POSITIONS
 from desk.delivery.planning.round import Round
 from desk.delivery.roads import Roads, load_legs
+from desk.runtime.records import event
 from desk.runtime.saved import compare_and_swap, put_json
 
 
@@ -40,7 +41,9 @@ class World:
         """Take in what is new on the log, its own events included: there is no other way to know."""
         while messages := await self.log.poll():
             for message in messages:
-                self.history.note(message.json())
+                said = event(message)
+                if said is not None:
+                    self.history.note(said)
 
     async def say(self, kind: str, minute: float, key: str, **fields: Any) -> None:
         """Write an event. `key` is what it is about, once a day. The agents can read the minute before they see it."""

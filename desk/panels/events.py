@@ -12,6 +12,7 @@ from desk.delivery.clock import time_of_day
 from desk.panels.follow import Follow
 from desk.panels.frame import Line, Panel, row
 from desk.panels.style import name
+from desk.wording import passed_over
 
 _ROWS = 40
 EVERY = "everything"
@@ -55,7 +56,8 @@ class EventsPanel(Panel):
         _offer(self._agent, sorted({e["agent"] for e in events if e.get("agent")}))
         _offer(self._incident, list(dict.fromkeys(e["incident"] for e in events if e.get("incident"))))
         wanted = [e for e in events if self._wanted(e)][-_ROWS:]
-        self._log.say(table(wanted[::-1]))
+        note = passed_over(self._desk.log.foreign).capitalize()
+        self._log.say(table(wanted[::-1]) + (f'<div class="desk-soft">{note}.</div>' if note else ""))
 
     def _wanted(self, event: Mapping[str, Any]) -> bool:
         kinds = SORTS.get(self._sort.value)

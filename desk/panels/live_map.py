@@ -11,6 +11,7 @@ from typing import Any
 import ipyleaflet as leaflet
 import ipywidgets as widgets
 
+from desk.analysis.ours import is_position
 from desk.analysis.streets import places, roads
 from desk.analysis.whereabouts import OFF, Stand, bounds, piece, side_by_side
 from desk.delivery.clock import time_of_day, window_text
@@ -21,14 +22,15 @@ from desk.panels import layers
 from desk.panels.follow import Beat
 from desk.panels.frame import Line, Panel, row
 from desk.panels.tracks import Closure, Glide, Tracks
-from desk.wording import counted
+from desk.runtime.records import record
+from desk.wording import counted, passed_over
 
 BEAT = 0.25
 """Seconds between two updates."""
-_HEIGHT = "600px"
-_ZOOM = 13.75
 _WAITING = ("idle", "parked")
 """What a van does that stays where it is: it can be drawn beside its place."""
+_HEIGHT = "600px"
+_ZOOM = 13.75
 _STOPPED = "This desk has stopped: the map shows where everything was."
 
 
@@ -40,7 +42,7 @@ class MapPanel(Panel):
         self._tracks, self._glide = Tracks(), Glide()
         self._metres = load_legs().metres
         self._cursor: Any = None
-        self._stale = True
+        self._stale, self._foreign = True, 0
         self._rounds: Mapping[str, Round] = {}
         self._states: dict[str, Mapping[str, Any]] = {}
         self._vans: dict[str, leaflet.ImageOverlay] = {}
@@ -96,7 +98,9 @@ class MapPanel(Panel):
             self._cursor = self._desk.laser.topic(POSITIONS).replay()
         moved: dict[str, Point] = {}
         while messages := await self._cursor.poll():
-            moved |= self._show_changes([message.json() for message in messages])
+            reports = [said for message in messages if is_position(said := record(message))]
+            self._foreign += len(messages) - len(reports)
+            moved |= self._show_changes(reports)
         for name, point in self._glide.beat(moved, self._tracks).items():
             layers.put(self._vans[name], point)
         if self._stale:
@@ -110,7 +114,8 @@ class MapPanel(Panel):
         """Show what these reports change. Returns the vans that moved, and whereto."""
         changes = self._tracks.take(reports)
         vans = len([v for v in self._tracks.doing.values() if v not in ("parked", "idle")])
-        self._clock.say(f"<b>{time_of_day(self._tracks.minute)}</b> {counted(vans, 'van')} on the road")
+        words = f"<b>{time_of_day(self._tracks.minute)}</b> {counted(vans, 'van')} on the road"
+        self._clock.say("; ".join(filter(None, (words, passed_over(self._foreign)))))
         for name, legs in changes.legs.items():
             self._group["trails"].add(layers.driven(name, legs))
         if changes.doing:

@@ -24,17 +24,22 @@ async def put_json(kv: ls.Kv, key: str, value: Any) -> None:
 
 async def first(kv: ls.Kv, key: str, value: Any) -> Any:
     """Store `value` unless something is there. Returns what is stored now, whoever wrote it."""
+    return (await first_and_whose(kv, key, value))[0]
+
+
+async def first_and_whose(kv: ls.Kv, key: str, value: Any) -> tuple[Any, bool]:
+    """As `first`, and whether it was this call that stored it: of several that race, only one is told so."""
     text = json.dumps(value)
     while True:
         try:
             await kv.set(key).bytes(text).expect_absent().commit()
-            return json.loads(text)
+            return json.loads(text), True
         except ls.KvError as error:
             if not error.version_conflict:
                 raise
         raw = await kv.get(key)
         if raw is not None:  # else it expired or was deleted in between
-            return json.loads(bytes(raw))
+            return json.loads(bytes(raw)), False
 
 
 async def once(kv: ls.Kv, key: str, work: Callable[[], Awaitable[Any]]) -> Any:

@@ -40,6 +40,7 @@ async def test_strange_records_on_the_events_topic_are_passed_over(support: Supp
         await topic.publish().raw_bytes(strange, "json").send()
     ticket = await support.run("question")
     assert (await support.until(ticket, "closed"))["kind"] == "closed"
+    assert support.log.foreign == 5
 
 
 async def test_whether_the_monkey_is_loose_is_known_to_whoever_listens(support: SupportDesk) -> None:

@@ -30,7 +30,14 @@ BILL_ONLY = {"vans": 2, "orders": 0, "incidents": (Planned(1, "overbilled", "van
 
 def routing_here(fleet: FleetDesk, name: str) -> Routing:
     """A copy of routing in this process, to be stopped between two lines."""
-    spec = Spec(name=name, module="", stream=fleet.stream, events_topic=EVENTS, folder=fleet.folder)
+    spec = Spec(
+        name=name,
+        module="",
+        stream=fleet.stream,
+        events_topic=EVENTS,
+        folder=fleet.folder,
+        settings=fleet.settings,
+    )
     return Routing(Fleet(Process(spec, fleet.laser, lambda: None)))
 
 
@@ -73,6 +80,29 @@ async def test_a_replan_and_an_order_written_to_one_van_at_once_both_stay(who_is
         after = (await fleet.rounds())["van-1"]
         assert set(after.applied) == {"x-1", "x-order"}
         assert sorted(after.drops) == sorted((*before.drops, order.stop))
+
+
+async def test_of_two_copies_that_save_one_plan_at_once_only_the_first_holds(tmp_path):
+    async with running(tmp_path, **STILL, step_pause=0.01) as fleet:
+        loser, winner = routing_here(fleet, "routing-8"), routing_here(fleet, "routing-9")
+        before = (await fleet.rounds())["van-1"]
+        incident = f"{fleet.day}-x"
+        closure = DeliveryException(incident, "closure", "van-1", before.drops[0])
+        work_out = loser.work_out
+
+        async def too_late(exc):
+            plan = {**await work_out(exc), "order": before.drops, "text": "the loser's plan"}
+            answers.append(await winner.replan(exc, "replan"))
+            return plan
+
+        answers, loser.work_out = [], too_late
+        answers.append(await loser.replan(closure, "replan"))
+        await fleet.until("replay", incident=incident)
+        said = [(e["kind"], e["agent"]) for e in fleet.events(incident) if e["kind"] != "start"]
+        assert said == [("checkpoint", "routing-9"), ("holding", "routing-9"), ("replay", "routing-8")]
+        assert answers[0] == answers[1] and "moved to the end" in answers[0]["text"]
+        after = (await fleet.rounds())["van-1"]
+        assert after.applied == (incident,) and after.drops[-1] == before.drops[0]
 
 
 async def test_dispatch_killed_after_assess_goes_on_with_the_same_run_and_assesses_once(tmp_path):

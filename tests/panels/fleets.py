@@ -36,6 +36,7 @@ class PaperFleet:
         self.prompts: list[Prompt] = []
         self.letters: dict[str, dict[str, Any]] = {}
         self.stopped = False
+        self.log = SimpleNamespace(foreign=0)
         self.trouble: Exception | None = None
         self.granting = asyncio.Event()
         self.granting.set()

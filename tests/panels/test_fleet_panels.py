@@ -189,6 +189,10 @@ async def test_filters_keep_what_was_asked_for():
     panel._agent.value = "customer"
     await panel.refresh()
     assert "SIGKILL" not in panel._log.value
+    assert "passed over" not in panel._log.value
+    fleet.log.foreign = 2
+    await panel.refresh()
+    assert "Not the desk's and passed over: 2." in panel._log.value
 
 
 async def test_trouble_is_one_sentence_and_goes_away():

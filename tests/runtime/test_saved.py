@@ -19,6 +19,12 @@ async def test_first_writer_wins(laser):
     assert await saved.first(kv, "a", {"who": "two"}) == {"who": "one"}
 
 
+async def test_only_the_first_writer_is_told_that_it_was_the_first(laser):
+    kv = laser.kv("first")
+    raced = await asyncio.gather(*(saved.first_and_whose(kv, "raced", "same") for _ in range(5)))
+    assert sorted(raced) == [*[("same", False)] * 4, ("same", True)]
+
+
 async def test_writer_sees_what_a_replay_will_see(laser):
     kv = laser.kv("first")
     assert await saved.first(kv, "pair", ("a", 1)) == ["a", 1] == await saved.first(kv, "pair", None)

@@ -1,0 +1,50 @@
+"""Anybody may write to the topics of a day: what is not the desk's ends no process and reaches no person as an error."""
+
+import pytest
+
+from desk.analysis.rewind import rewind
+from desk.delivery.layout import EVENTS, POSITIONS
+from desk.panels.live_map import MapPanel
+from tests.delivery.days import LONG, all_hold, kill_and_await, running, until_true
+
+FOREIGN = (
+    b"\xff\xfe\x00 not JSON",
+    b"not JSON either",
+    b'{"minute": 3',
+    b"[1, 2]",
+    b"7",
+    b'"delivered"',
+    b"null",
+    b"{}",
+    b'{"kind": "delivered"}',
+    b'{"kind": "failed", "incident": "x-1"}',
+    b'{"kind": ["order"], "status": {"a": 1}, "incident": "x-2"}',
+    b'{"minute": "noon"}',
+    b'{"id": "x", "at": "now", "kind": "closed", "agent": null, "pid": "one"}',
+)
+
+
+@pytest.fixture
+async def day(tmp_path):
+    """A day with foreign records on both topics, written while it runs."""
+    async with running(tmp_path, vans=2, orders=1) as fleet:
+        for name in (EVENTS, POSITIONS):
+            topic = fleet.laser.topic(name)
+            for payload in FOREIGN:
+                await topic.publish().raw_bytes(payload, "json").send()
+        yield fleet
+
+
+async def test_a_day_goes_on_over_records_that_are_not_the_desks(day):
+    await until_true(lambda: day.log.foreign == len(FOREIGN))
+    for name in ("simulator", "dispatch"):  # the next one reads the log anew, the foreign records with it
+        await kill_and_await(day, name)
+    panel = MapPanel(day)
+    said = f"not the desk's and passed over: {len(FOREIGN)}"
+    await until_true(lambda: said in panel._clock.value)
+    await day.until_over(LONG)
+    assert not panel._trouble
+    assert (await rewind(day.laser, day.day)).foreign == 2 * len(FOREIGN)
+    died = [event for event in day.events() if event["kind"] == "died"]
+    assert not died
+    await all_hold(day)
