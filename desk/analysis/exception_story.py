@@ -8,7 +8,6 @@ the vans do otherwise do not.
 import re
 from collections.abc import Iterable
 
-from desk.analysis.picture import Picture, captioned
 from desk.analysis.spans import DEATHS
 from desk.analysis.story import Event, distinct, last_words_first
 from desk.analysis.timeline import Timeline
@@ -19,18 +18,10 @@ _LEFT_OUT = frozenset({"told"})
 
 
 class ExceptionTimeline(Timeline):
-    """As a ticket's, with a caption about steps."""
+    """As a ticket's; what a process has in its hands is a step."""
 
-    def plot(self) -> Picture:
-        """Lanes per process: a black cross is a death, an open ring a replay, a hatched bar a hold."""
-        chart = super().plot()
-        if any(event["kind"] == "replay" for event in self.events):
-            caption = "The cross and the ring are the same step in two processes."
-        elif self.deaths:
-            caption = "The cross is a process that died with the exception in its hands."
-        else:
-            caption = f"Exception {self.ticket} as it went from process to process."
-        return captioned(chart.figure, caption, chart.words)
+    thing = "exception"
+    unit = "step"
 
 
 def story(events: Iterable[Event], incident: str) -> ExceptionTimeline:

@@ -65,12 +65,15 @@ def _process(event: Event) -> tuple[str, int | None]:
     return (event["agent"], event.get("pid"))
 
 
-def draw(ticket: str, events: Sequence[Event]) -> Picture:
-    """The chart of one ticket's events (log order). An empty story is an empty chart that says so."""
+def draw(name: str, events: Sequence[Event], thing: str = "ticket", unit: str = "ticket") -> Picture:
+    """The chart of one thing's events (log order). `unit` is what a process has in its hands of it.
+
+    An empty story is an empty chart that says so.
+    """
     if not events:
         figure, axes = canvas(6, 1.2)
         axes.set_axis_off()
-        return captioned(figure, f"Nothing about {ticket} is on the log yet.", "An empty chart.")
+        return captioned(figure, f"Nothing about {name} is on the log yet.", "An empty chart.")
     lanes, places, seconds = lanes_of(events)
     figure, axes = canvas(2.2 + _INCHES_A_STEP * (places[-1] + 2), 1.3 + _INCHES_A_LANE * len(lanes))
     for row, lane in enumerate(lanes):
@@ -84,7 +87,7 @@ def draw(ticket: str, events: Sequence[Event]) -> Picture:
     axes.set_ylim(-len(lanes) + 0.55, 0.85)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    return captioned(figure, _caption(ticket, events), spoken(lanes, seconds))
+    return captioned(figure, _caption(name, events, thing, unit), spoken(lanes, seconds))
 
 
 def _lane(axes: Axes, y: float, lane: Lane) -> None:
@@ -144,10 +147,14 @@ def spoken(lanes: Sequence[Lane], seconds: Sequence[float]) -> str:
     return f"{counts} in {seconds[-1]:.2f} s: {marks}."
 
 
-def _caption(ticket: str, events: Sequence[Event]) -> str:
+def _caption(name: str, events: Sequence[Event], thing: str, unit: str) -> str:
     deaths = sum(e["kind"] in DEATHS for e in events)
-    if any(e["kind"] == "replay" for e in events):
-        return "The cross and the ring are the same ticket in two processes."
+    replayed = any(e["kind"] == "replay" for e in events)
+    if replayed and deaths == 1:
+        return f"The cross and the ring are the same {unit} in two processes."
+    if replayed:
+        return f"Each cross is a death, each ring the same {unit} in the next process."
     if deaths:
-        return "The cross is a process that died with the ticket in its hands."
-    return f"Ticket {ticket} as it went from process to process."
+        cross = "The cross" if deaths == 1 else "Each cross"
+        return f"{cross} is a process that died with the {thing} in its hands."
+    return f"{thing.capitalize()} {name} as it went from process to process."

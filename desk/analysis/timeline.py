@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
+from typing import ClassVar
 
 import pandas as pd
 
@@ -38,6 +39,8 @@ class Timeline:
 
     ticket: str
     events: tuple[Event, ...]
+    thing: ClassVar[str] = "ticket"
+    unit: ClassVar[str] = "ticket"
 
     @classmethod
     def of(cls, events: Iterable[Event], ticket: str) -> "Timeline":
@@ -57,7 +60,7 @@ class Timeline:
 
     def plot(self) -> Picture:
         """Lanes per process: a black cross is a death, an open ring a replay, a hatched bar a hold."""
-        return draw(self.ticket, self.events)
+        return draw(self.ticket, self.events, self.thing, self.unit)
 
     def _sheet(self) -> Sheet:
         return Sheet(self.table, {"process": coloured, "event": marked})

@@ -76,11 +76,12 @@ class Processes(Running):
         await self._tell(name, words)
         try:
             await self._become(name, module, switches)
-        except DeskError:
-            if before:
-                await self._tell(name, "the code before again")
-                await self._become(name, before, {})
-            raise
+        except DeskError as error:
+            if not before:
+                raise
+            await self._tell(name, "the code before again")
+            await self._become(name, before, {})
+            raise DeskError(f"{error} The {name} that was running runs again.") from None
 
     async def _become(self, name: str, module: str, switches: Mapping[str, str]) -> None:
         if name in self.processes:

@@ -26,11 +26,11 @@ from desk.analysis.timeline import Timeline
 from desk.analysis.turns import turns
 from desk.control.errors import awaited
 from desk.control.fleet import FleetDesk
+from desk.course import magic, unawaited
 from desk.course.examining import exam
 from desk.course.exercises import check
 from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
 from desk.course.guard import guarded
-from desk.course.magic import install
 from desk.course.outliving import freeze, outlived
 from desk.course.serving import served
 from desk.course.setup import set_up
@@ -90,7 +90,9 @@ __all__ = [
     "versions",
 ]
 
-install(get_ipython())  # a lesson has %%agent from its first cell on
+# A lesson has %%agent from its first cell on, and a word for a forgotten await.
+for each in (magic, unawaited):
+    each.install(get_ipython())
 
 
 def timeline(desk: Any, of: str) -> Timeline:

@@ -37,6 +37,8 @@ async def refused(work: Awaitable[Any]) -> str:
     try:
         await work
     except (DeskError, ls.LaserError) as error:
+        if getattr(error, "version_conflict", False):
+            return "Somebody has written there before: nothing was changed."
         return sentence(error)
     return "It was not refused."
 

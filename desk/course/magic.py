@@ -47,7 +47,7 @@ def desk_for(names: list[str], namespace: Mapping[str, Any], wanted: str = "") -
         raise DeskError(f"Agents from cells work on a support desk: {_choice(running)}.")
     if len({id(desk) for desk in running.values()}) != 1 and not wanted:
         raise DeskError(
-            f"Say which desk, as in %%agent {' '.join(names)} --desk support: {_choice(running)}."
+            f"Say which desk, as in {' '.join(('%%agent', *names))} --desk support: {_choice(running)}."
         )
     return running[wanted] if wanted else next(iter(running.values()))
 

@@ -57,6 +57,22 @@ def test_time_is_stretched_but_never_reordered():
     assert stretched([]) == []
 
 
+def test_the_caption_of_several_deaths_speaks_of_each():
+    again = {
+        **next(e for e in killed_in_the_hold() if e["kind"] == "killed" and e["pid"] == 20),
+        "id": "again",
+        "pid": 10,
+    }
+    held = [e for e in killed_in_the_hold() if e["kind"] != "done"]
+    two = Timeline.of([*held[:9], again, *held[9:]], "t-1")
+    assert (
+        two.deaths > 1
+        and repr(two.plot()) == "Each cross is a death, each ring the same ticket in the next process."
+    )
+    plain = Timeline.of([e for e in [*held[:9], again, *held[9:]] if e["kind"] != "replay"], "t-1")
+    assert repr(plain.plot()) == "Each cross is a process that died with the ticket in its hands."
+
+
 def test_words_for_who_does_not_see_the_plot_name_lanes_and_deaths():
     assert timeline().plot().words == (
         "5 lanes from the top: person; triage; resolver; resolver, process 2; billing. 15 events in 5.04 s: "

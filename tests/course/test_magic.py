@@ -4,7 +4,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from desk.control import start
-from desk.course.magic import CellError, install
+from desk.control.errors import DeskError
+from desk.control.support import SupportDesk
+from desk.course.magic import CellError, desk_for, install
 
 CELL = '''%%agent resolver
 from desk.support import resolver
@@ -68,6 +70,15 @@ async def test_without_a_desk_it_says_so(shell, cell, says):
     shell.user_ns.update(support=3)
     with pytest.raises(CellError, match=says):
         await run(shell, cell)
+
+
+async def test_of_several_desks_one_has_to_be_named(tmp_path):
+    one, two = object.__new__(SupportDesk), object.__new__(SupportDesk)
+    one._running = two._running = True
+    with pytest.raises(DeskError, match="as in %%agent --desk support: running are one, two"):
+        desk_for([], {"one": one, "two": two})
+    with pytest.raises(DeskError, match="as in %%agent clerk --desk support"):
+        desk_for(["clerk"], {"one": one, "two": two})
 
 
 def test_what_a_notebook_shows_is_the_sentence_alone():
