@@ -146,7 +146,9 @@ def _times(moments: Sequence[float], found: Spans) -> str:
     """These moments as the demo clock told them; of many only how many, the first and the last."""
     told = [_clock_at(moment, found) for moment in moments]
     return (
-        f"at {', '.join(told)}" if len(told) <= _TIMES else f"{len(told)} times from {told[0]} to {told[-1]}"
+        f"at {', '.join(told)}"
+        if len(told) <= _TIMES
+        else f"{counted(len(told), 'time')} from {told[0]} to {told[-1]}"
     )
 
 
