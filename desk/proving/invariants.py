@@ -23,7 +23,7 @@ import laser_sdk as ls
 
 Outcome = Mapping[str, list[Any]]
 
-_SAME_MOMENT = 0.002  # seconds: a record's id knows its time to a millisecond
+_SAME_MOMENT = 0.002  # seconds: the log and an event have their times from two processes
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,30 @@ class Found:
         return [e for e in self.lane if e["kind"] == kind and e.get("operation") == operation]
 
 
-def told(record: bytes) -> float:
-    """When a record was made, in epoch seconds: the first 48 bits of its id (a ULID) are milliseconds."""
-    return int.from_bytes(record[:6], "big") / 1000
-
-
 async def read(laser: ls.Laser, topic: str) -> list[Any]:
     """Every message of a topic."""
     rows, found = laser.topic(topic).replay(), []
     while messages := await rows.poll():
         found += messages
     return found
+
+
+async def arrived(laser: ls.Laser, topic: str) -> list[dict[str, Any]]:
+    """Every envelope of a topic, with `arrived`: when the log took it, in epoch seconds. That is later than its id
+    says when its process was stopped while it sent it.
+    """
+    rows, found = laser.topic(topic).replay(), []
+    while await rows.poll():
+        pass
+    for partition, head in enumerate(rows.offsets):
+        reader = laser.topic(topic).consumer(
+            "judge", partition=partition, polling="offset", offset=0, auto_commit="disabled", allow_replay=True
+        )  # fmt: skip
+        for _ in range(head):
+            message = await reader.next()
+            found.append({**cbor2.loads(bytes(message.payload)), "arrived": message.timestamp_micros / 1e6})
+        await reader.shutdown()
+    return sorted(found, key=lambda envelope: envelope["arrived"])
 
 
 async def kept(laser: ls.Laser, namespace: str) -> dict[str, Any]:
@@ -79,7 +92,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
         paid = bank.execute("select key, cents, customer from paid").fetchall()
     found = Found(
         events=[message.json() for message in await read(laser, "desk.events")],
-        lane=[cbor2.loads(bytes(message.payload)) for message in await read(laser, "agent.sessions")],
+        lane=await arrived(laser, "agent.sessions"),
         dead=len(await read(laser, "agent.dlq")),
         ledger=await kept(laser, "ledger"),
         decisions=await kept(laser, "decisions"),
@@ -285,7 +298,7 @@ def late(lookups: Sequence[Mapping[str, Any]], lane: Sequence[Mapping[str, Any]]
     calls = [record for record in lane if record.get("tool") == "order_lookup"]
     orders = {c["correlation"]: json.loads(c["body"])["order"] for c in calls if c["kind"] == "command"}
     known = [
-        (tickets[c["conversation"]], f"order {orders[c['correlation']]}", told(c["record"]))
+        (tickets[c["conversation"]], f"order {orders[c['correlation']]}", c["arrived"])
         for c in calls
         if c["kind"] == "response"
     ]
