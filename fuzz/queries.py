@@ -150,8 +150,21 @@ def _damaged(query: Query, source: Bytes) -> Query:
 
 
 def _value(source: Bytes) -> Any:
-    kind, value = source.pick(ODD_VALUES if source.byte() == 255 else VALUES)
+    choice = source.byte()
+    if choice >= 253:
+        return _number(source)
+    kind, value = source.pick(ODD_VALUES if choice >= 250 else VALUES)
     return {"kind": kind} if kind == "null" else {"kind": kind, "value": value}
+
+
+def _number(source: Bytes) -> Any:
+    """A decimal of any scale, or an integer of any size: many are beyond what the protocol has."""
+    data = source.take(source.byte() % 20)
+    if source.byte() % 4:
+        scale = source.pick((0, 1, 9, 37, 38, 39, -1, -38, -999_990, 1 << 31, 1 << 63, -(1 << 63)))
+        return {"kind": "decimal", "value": {"unscaled": data, "scale": scale}}
+    kind = source.pick(("long", "int", "double", "date", "time_micros", "timestamp_micros"))
+    return {"kind": kind, "value": int.from_bytes(data, "little", signed=True) ** source.pick((1, 2, 300))}
 
 
 def _filter(source: Bytes, depth: int) -> Any:

@@ -6,8 +6,10 @@ from pathlib import Path
 from desk.stack.wire import agdx, cbor, frame, iggy
 from desk.stack.wire.codes import PROTOCOL_VERSION, Code
 from desk.stack.wire.scalars import U32, U64, identifier, name
+from fuzz import examples
+from fuzz.states import record
 from fuzz.targets import CODES, HEADERS
-from fuzz.whole import STREAM, TOPICS
+from fuzz.whole import STREAM, TOPICS, sent
 
 _WHERE = identifier(STREAM) + identifier("plain")
 _GROUP = _WHERE + identifier("g")
@@ -76,6 +78,9 @@ def _queries() -> Iterator[dict[str, object]]:
     among = {"pred": {"field": "n", "op": "in", "value": {"kind": "list", "value": [one, text]}}}
     count = {"func": "count", "alias": "count"}
     rank = {"func": "percentile", "field": "n", "arg": 0.5, "alias": "p"}
+    for number in _numbers():
+        for op in ("eq", "lt", "contains"):
+            yield {**base, "filter": {"pred": {"field": "n", "op": op, "value": number}}}
     for parts in (
         {},
         {"filter": {"all": [pred, {"any": [contains, {"not": among}]}]}},
@@ -88,6 +93,39 @@ def _queries() -> Iterator[dict[str, object]]:
         {"fork": f"stream:{STREAM}/f", "consistency": "strong"},
     ):
         yield {**base, **parts}
+
+
+_DECIMALS = ((b"\x0f", 1), (b"\x7f" * 16, 38), (b"\x80" + bytes(15), 0), (b"\x01", -999_990), (bytes(17), 0))
+_INTEGERS = (2**63 - 1, -(2**63), 2**63, 10**5000)
+
+
+def _numbers() -> Iterator[dict[str, object]]:
+    """Typed values that are decimals or integers, of every scale and size, some beyond what the protocol has."""
+    for unscaled, scale in _DECIMALS:
+        yield {"kind": "decimal", "value": {"unscaled": unscaled, "scale": scale}}
+    yield from ({"kind": "long", "value": value} for value in _INTEGERS)
+
+
+_GROW = {"op": "copy", "from": "/a", "path": "/a/-"}
+_PATCHES = (
+    [{"op": "add", "path": "/a", "value": [0]}],
+    [{"op": "add", "path": "/a/-", "value": 2**70}, {"op": "test", "path": "/a/0", "value": 0}],
+    [_GROW] * 12,
+    [_GROW] * 24,
+    [{"op": "copy", "from": "", "path": "/b"}] * 200,
+    [{"op": "move", "from": "/b", "path": "/c"}, {"op": "remove", "path": "/c"}],
+)
+
+
+def _states() -> Iterator[bytes]:
+    """Publishes that are chains of state deltas, as the engine reads them; the last begins with a snapshot."""
+    chain = [
+        {"base_revision": base, "patch": patch, "op_id": f"{base}"} for base, patch in enumerate(_PATCHES)
+    ]
+    yield sent("agent.sessions", [record(bytes(15) + b"\5", body) for body in chain])
+    first = record(bytes(15) + b"\6", {"base_revision": 3, "document": {"a": [10**400]}}, snapshot=True)
+    later = [record(bytes(15) + b"\6", {**body, "base_revision": base}) for base, body in enumerate(chain, 3)]
+    yield sent("agent.sessions", [first, *later])
 
 
 def _of_today(code: int, body: bytes) -> bytes:
@@ -103,6 +141,19 @@ def _of_today(code: int, body: bytes) -> bytes:
 def command(code: int, body: bytes, *, wrapped: bool = False) -> bytes:
     """One command as the engine target reads it."""
     return bytes((CODES.index(code), wrapped, len(body) & 255, len(body) >> 8 & 255)) + body
+
+
+def _schemad(number: int, body: bytes) -> bytes:
+    """A record of the bound topic with the type and schema it is written in, as the records target reads it."""
+    named = (
+        ("agdx.ct", "u8", bytes((examples.CONTENT_TYPES[number],))),
+        ("agdx.sid", "u32", U32.pack(number)),
+    )
+    headers = b"".join(
+        bytes((HEADERS.index(title), iggy.KINDS.index(kind), len(value))) + value
+        for title, kind, value in named
+    )
+    return bytes((TOPICS.index("views"), len(named))) + headers + b"\0" + body
 
 
 def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
@@ -128,12 +179,43 @@ def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
                             + b"\0"
                             + path.read_bytes()
                         )
+            for number, bodies in examples.bodies().items():
+                for body in bodies:
+                    yield _schemad(number, body)
         case "queries":
             for flag in range(12):  # one for every part a query may have, and some with several
                 for parts in (1 << flag, 1 << flag | 1, 0x810 | 1 << flag):
                     low, high = parts & 255, parts >> 8
                     for tail in (bytes(range(40)), bytes(range(100, 0, -3))):
                         yield bytes((low, low, high, high)) + tail
+            for low in (1, 3):  # a filter, a key: numbers of any scale and size in it
+                for choice, size in ((0xFD, 1), (0xFE, 16), (0xFF, 19)):
+                    for scale in range(12):
+                        number = bytes((choice, size)) + b"\x7f" * size + bytes((1, scale))
+                        yield bytes((low, low, 0, 0)) + bytes((7, 0, 0, 0)) + number + bytes(8)
+        case "schemas":
+            for form in range(3):
+                for first in range(20):
+                    yield bytes((form, first)) + bytes(range(40))
+                    yield bytes((form, first)) + bytes(range(200, 0, -3))
+            for number, bodies in examples.bodies().items():
+                source = examples.SOURCES[number]
+                kind = ("avro", "json_schema", "protobuf").index(source["kind"])
+                text = source.get("descriptor_set") or source["schema"].encode()
+                for body in bodies:
+                    yield bytes((3, kind, len(text) & 255, len(text) >> 8)) + text + body
+        case "states":
+            for operation in range(7):
+                for path in range(18):
+                    yield (
+                        bytes((3, 0, 1, 1)) + bytes((0, 0, 1, 1, 1, 13, 0)) + bytes((operation, path, 1)) * 8
+                    )
+            for times in range(9):  # an array that is copied into itself, a document that is put into itself
+                for source, target in ((1, 3), (0, 2)):
+                    yield (
+                        bytes((2, 0, 1, 1, 0, 1, 1, 13, 0, 0, 1, 0))
+                        + bytes((4, target, source, times, 0, 1)) * 6
+                    )
         case "engine":
             for code, body in BODIES.items():
                 yield command(code, body)
@@ -143,5 +225,11 @@ def seeds(target: str, golden: Path | None) -> Iterator[bytes]:
                 ):
                     yield command(code, _of_today(code, path.read_bytes()), wrapped=True)
             yield from (command(agdx.QUERY, cbor.dumps({"v": 1, "query": query})) for query in _queries())
+            yield from (command(Code.SEND, body) for body in _states())
+            for number, bodies in examples.bodies().items():
+                definition = cbor.dumps({"v": 1, "source": examples.SOURCES[number]})
+                yield command(agdx.REGISTER_SCHEMA, definition, wrapped=True)
+                for body in bodies:
+                    yield command(agdx.DECODE_RECORD, cbor.dumps({"v": 1, "id": number, "payload": body}))
             empty = cbor.dumps({"v": 1})
             yield from (command(code, empty, wrapped=True) for code in CODES)

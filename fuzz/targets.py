@@ -6,6 +6,8 @@
     records  records with hostile headers and payloads, appended to topics that every fold reads
     engine   commands with hostile bodies against a whole stack (no socket)
     queries  queries made of what queries are made of, checked against each other (queries.py)
+    schemas  writer schemas made of what schemas are made of, each with a body (definitions.py)
+    states   chains of state deltas on one session (states.py)
 
 They run under atheris (python -m fuzz) and, with other inputs, in the test suite.
 """
@@ -18,7 +20,9 @@ from desk.stack.wire import agdx, cbor, envelope, frame, iggy, messages, query, 
 from desk.stack.wire.codes import REPLICATED, Code, Refused
 from desk.stack.wire.scalars import identifier
 from desk.stack.wire.shape import ShapeError
+from fuzz.definitions import schemas
 from fuzz.queries import queries
+from fuzz.states import states
 from fuzz.whole import STREAM, TOPICS, Bytes, Stack, batch_of, stack
 
 Target = Callable[[bytes], None]
@@ -151,4 +155,6 @@ TARGETS: dict[str, Target] = {
     "records": records,
     "engine": engine,
     "queries": queries,
+    "schemas": schemas,
+    "states": states,
 }

@@ -15,6 +15,7 @@ from desk.stack.store import Store
 from desk.stack.wire import agdx, cbor, iggy
 from desk.stack.wire.codes import Code
 from desk.stack.wire.scalars import U32, identifier, name
+from fuzz import examples
 
 Value = TypeVar("Value")
 
@@ -58,7 +59,7 @@ class Bytes:
 
 
 class Stack:
-    """A whole stack without a socket: topics that every fold reads, a view, a schema, a session source."""
+    """A whole stack without a socket: topics that every fold reads, a view, schemas, a session source."""
 
     FRESH_EVERY = 5_000  # inputs after which the data is begun anew
 
@@ -82,7 +83,8 @@ class Stack:
         self.ask(Code.JOIN_GROUP, identifier(STREAM) + identifier("plain") + identifier("g"))
         self.control({"RegisterProjection": _PROJECTION})
         self.control({"ApplyBinding": _BINDING})
-        self.control({"RegisterSchema": _SCHEMA})
+        for number, source in examples.SOURCES.items():
+            self.control({"RegisterSchema": {"id": number, "source": source}})
         self.control({"RegisterSessionSource": {"stream": STREAM, "topics": "All"}})
         self.ask(Code.SEND, sent("views", [(row, {}) for row in ROWS]))
         fork, put = (
@@ -123,6 +125,10 @@ class Stack:
         if isinstance(answer, Awaitable):
             return await asyncio.wait_for(answer, 30)
         return answer if isinstance(answer, bytes) else b"".join(answer)
+
+    def fresh_id(self) -> bytes:
+        """A session that no input has written to."""
+        return next(self._operations).to_bytes(16, "big")
 
     def begin(self) -> None:
         """One more input; now and then everything is thrown away."""
@@ -189,7 +195,6 @@ _BINDING = {
     "index": f"stream:{STREAM}/views",
     "notify": True,
 }
-_SCHEMA = {"id": 7, "source": {"kind": "json_schema", "schema": '{"type":"object","required":["n"]}'}}
 
 _stack: list[Stack] = []
 
