@@ -8,10 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from desk.proving.cases import ONCE, WAYS, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import KEPT
+from desk.wording import counted
 
 _RAW = {
     SUPPORT: ("lookups", "holds", "questions", "refunds", "replies", "bank asked", "paid"),
-    DELIVERY: ("starts", "plans", "holds", "steps", "told", "asked", "closed", "parcels", "disputes"),
+    DELIVERY: (
+        "starts",
+        "plans",
+        "holds",
+        "steps",
+        "told",
+        "remembered",
+        "asked",
+        "closed",
+        "parcels",
+        "disputes",
+    ),
 }
 TITLES = {
     "support": "Support desk: every write",
@@ -26,26 +38,41 @@ _HEAD = """# Killed at every write
 applied and before the reply. A relay between the agent and the stack kills the agent there with SIGKILL. What came of
 it is judged from the log, key-value state, views, forks and the bank's file by scripts that import nothing of the desk.
 
-Support: a violation is a ticket not closed once, a reply, question or refund that is not one by its key, a second
-payment, a lookup after a recorded result, a hold repeated, a dead letter. Delivery: a parcel not ended once, an
-exception not closed once, a step not completed once, a change applied twice, a hold repeated, a customer told twice by
-key or in two wordings, a second dispute, a fork left open, a view that differs from the log, or any parcel, message or
-bill other than on the same day without a kill.
+Support: a violation is a ticket not closed once, or otherwise than its case says; a reply, question or refund that is not
+one by its key, or has other words or another amount than without a kill; a payment too many, or other than handed over
+and entered in the ledger (key, amount, payee); a refund that is not done in the ledger, or for which the bank is asked
+after it is; a decision other than the answer that came first, or not acted on; a lookup after a recorded result; a hold
+repeated; a dead letter; an outcome of an issue, a claim, a checkpoint or a keyed event missing or too many.
+
+Delivery: a violation is a parcel not ended once; an exception not closed once; a step not completed once; a change
+applied twice; a hold repeated; a customer told twice by key or in two wordings, or a text left unsent; a delay not
+remembered once of each customer it was told; a bill that is not one, a dispute other than what the person said, or
+another amount held back than was asked; a fork left open; a view that differs from the log; position reports with a gap
+or going back; a step, a question or a closing by a process whose log lacks what it needs for it; and rounds,
+exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
+(except events of lives and retries).
+
+Of both: an operation code that the protocol does not list, by any agent that is killed.
+
+A point of which a frame covers several (an acknowledgement of several records) is the same kill as the others of that
+frame: *distinct frames* counts frames of single kills, and each run in another way as one.
 
 Repeats are counted raw: in how many runs a thing was done more often than without a kill. Ways: *two kills* in one run,
 the second within a few writes of the first or anywhere in another process; *answered while dead*: no process of the
 agent can connect while the person answers; *stopped and continued*: the process is stopped (SIGSTOP) at the point, cut
-off and replaced, and continued (SIGCONT) when its replacement has done the work; *hung*: stopped until the supervisor's
-watchdog ends it. Lines after "as shipped" are
-comparisons with something missing on purpose: the pattern (baseline), the bank's payment keys, or both.
+off and replaced, and continued (SIGCONT) when its replacement has done the work; *connection kept*: it is not cut off,
+only its consumer groups are taken from it (as the stack does by itself to a member that is silent for long), and the
+request or reply at which it was stopped goes on when it does; *hung*: stopped until the supervisor's watchdog ends it.
+Who is stopped or hung is drawn evenly over the agents. Lines after "as shipped" are comparisons with something missing
+on purpose: the pattern (baseline), the bank's payment keys, or both.
 """
 
 
 def table(
     desk: str, rows: Sequence[Row], undisturbed: Mapping[str, Mapping[str, int]]
 ) -> list[tuple[str, ...]]:
-    """One line an agent, one a way, a total, then the comparisons. "distinct frames": see `distinct`. "repeated": in how
-    many runs a thing happened more often, raw, than in the same play without a kill (`undisturbed`, by play).
+    """One line an agent, one a way, a total, then the comparisons. "distinct frames": see `distinct`. "repeated": in
+    how many runs a thing happened more often, raw, than in the same play without a kill (`undisturbed`, by play).
     """
     raw = _RAW[desk]
     own = [row for row in rows if row.desk == desk]
@@ -84,8 +111,8 @@ def _way(row: Row) -> str:
 
 
 def distinct(rows: Iterable[Row]) -> int:
-    """How many different kills these are: single ones at one frame are one (an acknowledgement of three records is three
-    points and one frame); a run in another way is one by itself.
+    """How many different kills these are: single ones at one frame are one (an acknowledgement of three records is
+    three points and one frame); a run in another way is one by itself.
     """
     rows = list(rows)
     frames = {(row.play, row.frames) for row in rows if row.way == ONCE and row.frames}
@@ -104,11 +131,11 @@ def about(
 ) -> str:
     """What a sweep of a desk was. points: how many there are, tried or not; seconds: of the last go."""
     once = [row for row in rows if row.way == ONCE]
+    others = counted(len(rows) - len(once), "run")
     return (
         f"{len(once)} (seed {seed}) of the {points} points of the {desk} desk in {scenarios} scenarios, which are "
-        f"{distinct(once)} distinct frames (an acknowledgement of several records is one frame and as many points), and "
-        f"{len(rows) - len(once)} runs in other ways; the last go took {seconds:.0f} s with {workers} workers on {cores} "
-        "cores."
+        f"{distinct(once)} distinct frames (an acknowledgement of several records is one frame and as many points), "
+        f"and {others} in other ways; the last go took {seconds:.0f} s with {workers} workers on {cores} cores."
     )
 
 

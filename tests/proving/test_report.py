@@ -77,7 +77,7 @@ def test_points_of_one_frame_are_one_kill() -> None:
     assert report.distinct(rows) == 4 and report.distinct([*rows, row(way=TWICE)]) == 5
     about = report.about(SUPPORT, rows, 9, 2, 7, 61.4, 2, 4)
     assert (
-        "4 (seed 7) of the 9 points" in about and "3 distinct frames" in about and "1 runs in other" in about
+        "4 (seed 7) of the 9 points" in about and "3 distinct frames" in about and "1 run in other" in about
     )
 
 

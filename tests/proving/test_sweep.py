@@ -115,16 +115,18 @@ async def test_the_judge_sees_a_hold_and_a_lookup_repeated(stage: Stage) -> None
 
 async def test_the_judge_sees_that_it_was_another_day(stage: Stage) -> None:
     found = await sweep.points(stage, DELIVERY, [DAYS["new order"]])
-    [told] = stage.expected["new order"]["told"]
-    assert told[:2] == ["-s-33", "s-33"] and "thank you for your order" in told[2]
+    expected = stage.expected["new order"]
+    [told] = [event for event in expected["events"] if event.startswith("told ")]
+    assert '"stop": "s-33"' in told and "thank you for your order" in told
     assert found.undisturbed["new order"]["told"] == 1
     up = {case.kills[0].point.write for case in found.working if case.agents == ("dispatch",)}
     assert Write("send", "desk.inbox") in up and Write("send", "fleet.events") in up
     early = set(found.cases) - set(found.working)
     assert "dispatch before send fleet.events #1" in {case.places for case in early}
-    stage.expected["new order"] = {**stage.expected["new order"], "told": []}
+    others = [event for event in expected["events"] if event != told]
+    stage.expected["new order"] = {**expected, "events": others}
     done = await days.perform(stage, Case(DAYS["new order"]))
-    assert done.row.violations == (f"another day: told {[told]} instead of []",)
+    assert done.row.violations == (f"on the log too: {told[:300]}",)
 
 
 async def test_a_sample_of_all_writes_of_the_refund_breaks_nothing(stage: Stage) -> None:
