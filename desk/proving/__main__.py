@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desk.proving import everything, report, sweep
-from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, WAYS, Case, Row
+from desk.proving.cases import ANSWERED, HUNG, ONCE, OVERTAKEN, STOPPED, TWICE, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.rows import Rows
 from desk.proving.stage import Stage, cancelled_by_sigterm
 from desk.proving.sweep import Points
+from desk.wording import counted
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "prove.md"
 KEPT = Path(".desk") / "prove.jsonl"
@@ -36,11 +37,12 @@ class Size:
     answered: int
     stopped: int
     hung: int
+    overtaken: int
     compared: int = 0
 
 
-SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 2, 3), DELIVERY: Size(36, 4, 2, 4, 2)}
-FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 20, 12), DELIVERY: Size(10**6, 60, 10**6, 40, 20)}
+SAMPLE = {SUPPORT: Size(70, 6, 2, 4, 2, 2, 3), DELIVERY: Size(36, 4, 2, 4, 2, 2)}
+FULL = {SUPPORT: Size(10**6, 60, 10**6, 40, 20, 10**6, 12), DELIVERY: Size(10**6, 60, 10**6, 40, 20, 10**6)}
 
 
 async def prove(desk: str, size: Size, seed: int, rows: Rows, workers: int) -> tuple[list[Row], Points, int]:
@@ -51,6 +53,7 @@ async def prove(desk: str, size: Size, seed: int, rows: Rows, workers: int) -> t
         compared = await sweep.comparisons(stage, size.compared, seed) if size.compared else []
     drawn = {
         ANSWERED: (sweep.sample(known.asking, size.answered, seed), size.answered),
+        OVERTAKEN: (sweep.sample(known.meeting, size.overtaken, seed), size.overtaken),
         TWICE: (sweep.twice(known.cases, size.twice, seed), size.twice),
         STOPPED: (sweep.stopped(known.working, STOPPED, size.stopped, seed), size.stopped),
         HUNG: (sweep.stopped(known.working, HUNG, size.hung, seed + 1), size.hung),
@@ -128,7 +131,9 @@ def main() -> int:
         "--workers", type=int, default=sweep.WORKERS, help="runs at a time (default %(default)s)"
     )
     parser.add_argument(
-        "--rows", type=Path, help=f"keep rows in this file, and go on where it ends (a full sweep: {KEPT})"
+        "--rows",
+        type=Path,
+        help=f"keep rows in this file, and go on where it ends (a full sweep: {KEPT}, until it is done)",
     )
     parser.add_argument(
         "--out", type=Path, default=BENCH, help="where the report goes (default bench/prove.md)"
@@ -139,12 +144,13 @@ def main() -> int:
         done, sections = asyncio.run(both(told, rows))
     except (asyncio.CancelledError, KeyboardInterrupt):
         print(
-            f"Stopped after {len(rows.done)} runs.{' The same command goes on from there.' * rows.are_kept}"
+            f"Stopped after {counted(len(rows.done), 'run')}.{' The same command goes on from there.' * rows.are_kept}"
         )
         return 1
     old = told.out.read_text(encoding="utf-8") if told.out.exists() else ""
     told.out.write_text(report.merged(old, sections, report.last_line(done)), encoding="utf-8")
-    rows.forget()
+    if not told.rows:
+        rows.forget()
     broken = everything.main([]) if told.full and not told.desk else 0
     print(report.last_line(done))
     return 0 if report.complete(done) and not broken else 1

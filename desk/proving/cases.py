@@ -7,9 +7,11 @@ from desk.proving.plays import Day, Play
 from desk.proving.relay import Point
 
 ONCE, TWICE, ANSWERED, STOPPED, HUNG = "", "two kills", "answered while dead", "stopped and continued", "hung"
-WAYS = (ONCE, TWICE, ANSWERED, STOPPED, HUNG)
+OVERTAKEN = "overtaken"
+WAYS = (ONCE, TWICE, ANSWERED, STOPPED, HUNG, OVERTAKEN)
 """Of the desks as shipped: killed once, twice in one run, dead while the person answers; stopped, replaced, and
-continued when its replacement has done the work; stopped until the watchdog ends it.
+continued when its replacement has done the work; stopped until the watchdog ends it; not killed, but another has
+written the key between its reading and its writing.
 """
 VARIANTS: dict[str, dict[str, str]] = {
     "baseline": {"baseline": "1"},

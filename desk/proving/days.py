@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import laser_sdk as ls
 
 from desk.control import fleet as desks
-from desk.control.day import approve_the_dispute, mend_the_gateway
+from desk.control.day import mend_the_gateway
 from desk.control.errors import DeskError
+from desk.delivery.dispatch import LOOK
 from desk.delivery.incidents import to_text
 from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
@@ -19,7 +21,6 @@ from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
 _READ = 0.5  # seconds for an event to be written and read
-_VANS = 2
 _HOLD = 0.01  # seconds: so that there is a hold to repeat
 _GROUPS = tuple(name for name, (_, skills) in desks.AGENTS.items() if skills)
 
@@ -31,6 +32,11 @@ async def perform(stage: Stage, case: Case) -> Done:
     relays = stage.relays(
         case, admits=case.way != ANSWERED, name=lambda what: what.replace(f"{day}-", "day-")
     )
+    if case.play.meets:
+        world = stage.relay()
+        world.shut()
+        beginning = asyncio.create_task(_begin(world, [relays[agent] for agent in case.play.meets]))
+        relays["simulator"] = world
     asked: dict[str, int] = {}
     trouble: list[str] = []
     fleet = None
@@ -40,11 +46,11 @@ async def perform(stage: Stage, case: Case) -> Done:
             day=day,
             data=stage.folder,
             connection=stage.connection,
-            vans=_VANS,
+            vans=case.play.vans,
             orders=case.play.orders,
             incidents=case.play.incidents,
             switches=await stage.switches(case, relays),
-            speed="max",
+            speed=case.play.speed,
             step_pause=_HOLD,
         )
         introduce(relays, fleet)
@@ -59,17 +65,27 @@ async def perform(stage: Stage, case: Case) -> Done:
     finally:
         if fleet:
             await fleet.stop()
+        if case.play.meets:
+            beginning.cancel()
         for relay in relays.values():
             await relay.close()
-    expected = stage.expected.get(case.play.name)
     run = {
         "stream": f"fleet-{day}",
         "disputes": case.play.disputes,
-        "answer": "approved",
-        "expected": expected,
+        "answer": "approved" if case.play.answers[0].ok else "declined",
+        # a watched day is another each time
+        "expected": stage.expected.get(case.play.name) if case.play.speed == "max" else None,
     }
     verdict = await stage.judge(case.play.desk, run)
     return done(case, relays, asked, trouble, verdict)
+
+
+async def _begin(world: Relay, agents: Sequence[Relay]) -> None:
+    """Let the simulator begin when dispatch knows of these agents, so that it shares the work out evenly."""
+    while not all(any(write.up for write, _ in agent.seen) for agent in agents):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(3 * LOOK)
+    world.admit()
 
 
 async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]) -> None:
@@ -88,20 +104,32 @@ async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], as
 async def _answer(
     fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]
 ) -> None:
-    """Approve the dispute. Where the agent is to be dead when the person answers, it first is."""
+    """Answer about the bill. Where the agent is to be dead when the person answers, it first is: else the point is not
+    reached."""
     if case.way == ANSWERED:
         [relay] = relays.values()
         await relay.fired.wait()
-        with contextlib.suppress(DeskError):  # killed before it could ask: it is asked later
+        try:
             await fleet.until("asked", timeout=_READ)
-            await fleet.approve(f"{fleet.day}-bill")
-        relay.admit()
+            await _say(fleet, case.play)
+            return
+        except DeskError:  # nobody could know of the question yet
+            relay.hits.clear()
+        finally:
+            relay.admit()
     await fleet.until("asked", timeout=_LONG)
     if not case.kills:
         with contextlib.suppress(DeskError):  # the invoice agent has asked, and waits
             await fleet.until("no such event", timeout=_READ)
         asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
-    await approve_the_dispute(fleet)
+    await _say(fleet, case.play)
+
+
+async def _say(fleet: desks.FleetDesk, play: Day) -> None:
+    """What is to be said about the bill."""
+    for answer in play.answers:
+        say = fleet.approve if answer.ok else fleet.decline
+        await say(f"{fleet.day}-bill", by=answer.by)
 
 
 async def _stopped(
@@ -121,7 +149,7 @@ async def _stopped(
 
 def _world(play: Day) -> dict[str, str]:
     """What a simulator is told of its day."""
-    return {"vans": str(_VANS), "orders": str(play.orders), "incidents": to_text(play.incidents)}
+    return {"vans": str(play.vans), "orders": str(play.orders), "incidents": to_text(play.incidents)}
 
 
 async def _quiet(fleet: desks.FleetDesk) -> None:

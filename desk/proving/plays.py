@@ -11,15 +11,43 @@ SUPPORT, DELIVERY = "support", "delivery"
 
 
 @dataclass(frozen=True)
-class Play:
-    """One ticket from opening to quiet. answer: what the person says if asked; refunds, declined: how many of each."""
+class Answer:
+    """What a person says to the question about an issue of the ticket, or about the bill."""
+
+    ok: bool
+    by: str = "person"
+    issue: int = 1
+
+
+YES, LATE_NO = Answer(True), Answer(False, "manager")
+
+
+class _Played:
+    """What plays and days have in common."""
+
+    answers: tuple[Answer, ...]
+    meets: tuple[str, ...]
+    """Who writes one key at once in it, sooner or later; such a play is only for that."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a question is answered a second time: then only what comes after the first answer is tried."""
+        return len({answer.issue for answer in self.answers}) < len(self.answers)
+
+
+@dataclass(frozen=True)
+class Play(_Played):
+    """One ticket from opening to quiet. scenario: its name, or a customer's words; answers: what is said if asked,
+    in this order; refunds, declined: how many of each come of that.
+    """
 
     name: str
     scenario: str
-    answer: str
     issues: int
     refunds: int
     declined: int = 0
+    answers: tuple[Answer, ...] = (YES,)
+    meets: tuple[str, ...] = ()
     desk: str = SUPPORT
     agents: Sequence[str] = support.AGENTS
     asks: str = "resolver"
@@ -27,12 +55,18 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Day:
-    """One delivery day, two vans, nobody watching: its planned incidents and how many customers order."""
+class Day(_Played):
+    """One delivery day: its planned incidents, how many customers order, how many vans there are, how fast the clock
+    runs. At "max" nobody watches, and the day is the same each time; else several things may happen at once.
+    """
 
     name: str
     incidents: tuple[Planned, ...] = ()
     orders: int = 0
+    vans: int = 2
+    speed: str = "max"
+    answers: tuple[Answer, ...] = (YES,)
+    meets: tuple[str, ...] = ()
     desk: str = DELIVERY
     agents: Sequence[str] = field(default=tuple(name for name in fleet.AGENTS if name != "simulator"))
     asks: str = "invoice"
@@ -43,21 +77,43 @@ class Day:
         return sum(planned.what == "overbilled" for planned in self.incidents)
 
 
+_TWO_REFUNDS = (
+    "Order 1043 was charged twice, please refund one. Order 1053 was charged three times, please refund it."
+)
+
+
 def _plays() -> tuple[Play, ...]:
-    plays = [
-        Play(s.name, s.name, "approve", s.issues, int(s.outcome == "refunded")) for s in SCENARIOS.values()
-    ]
-    return (*plays, Play("declined", "duplicate", "decline", 1, 0, 1))
+    """Each scenario, a refund declined, one declined after it was approved, and one ended by the resolver while
+    billing ends another of the same ticket."""
+    plays = [Play(s.name, s.name, s.issues, int(s.outcome == "refunded")) for s in SCENARIOS.values()]
+    return (
+        *plays,
+        Play("declined", "duplicate", 1, 0, 1, answers=(Answer(False),)),
+        Play("answered again", "duplicate", 1, 1, answers=(YES, LATE_NO)),
+        Play(
+            "two refunds", _TWO_REFUNDS, 2, 1, 1,
+            answers=(YES, Answer(False, issue=2)), meets=("billing", "resolver"),
+        ),
+    )  # fmt: skip
 
 
 def _days() -> tuple[Day, ...]:
     """Each incident alone (texts are only sent when something else happens), an order, and all of it to the end of
-    the day, in which the simulator is killed too."""
+    the day, in which the simulator is killed too. A bill answered again. Two vans that stop in one minute, for a third
+    to take over from both."""
     alone = [
         Day(what.replace("_", " "), (Planned(6.0, what),), orders=int(what == "sms_down"))
         for what in INCIDENTS
     ]
-    return (*alone, Day("new order", orders=1), Day("whole day", FIVE, 1, agents=tuple(fleet.AGENTS)))
+    at_once = tuple(Planned(0.5, "unreachable", van) for van in ("van-1", "van-2"))
+    return (
+        *alone,
+        Day("new order", orders=1),
+        Day("whole day", FIVE, 1, agents=tuple(fleet.AGENTS)),
+        Day("bill answered again", (Planned(6.0, "overbilled"),), answers=(YES, LATE_NO)),
+        Day("two vans stop", at_once, vans=3, speed="200", meets=("routing-1", "routing-2")),
+        Day("both vans stop", at_once, speed="200", meets=("routing-1", "routing-2")),
+    )
 
 
 PLAYS = {play.name: play for play in _plays()}

@@ -1,7 +1,8 @@
 """A TCP relay between one process and the stack that kills the process at chosen writes.
 
-`before`: the frame never leaves for the stack. `after`: the stack has applied it, the reply never arrives. The client
-is lockstep (one request in flight a connection), so the reply that follows a frame is the frame's.
+`before`: the frame never leaves for the stack. `after`: the stack has applied it, the reply never arrives. `early` and
+`late`: nobody is hit, the frame waits for another process's (see `meeting`). The client is lockstep (one request in
+flight a connection), so the reply that follows a frame is the frame's.
 
 A process may be stopped there instead. Its connections then end; or they are kept, what was held back goes on when the
 process does, and its groups are taken from it, as the stack does by itself to a member that is silent for long.
@@ -18,8 +19,9 @@ from dataclasses import dataclass, field, replace
 import psutil
 
 from desk.proving.frames import Frames, Write, code_of, leaving, write_of
+from desk.proving.meeting import Meeting
 
-BEFORE, AFTER = "before", "after"
+BEFORE, AFTER, EARLY, LATE = "before", "after", "early", "late"
 ANY = Write("any write", "since the last kill")
 KEPT = ", connection kept"
 _CHUNK = 65536
@@ -28,7 +30,7 @@ _BORN = 5.0  # seconds to find whose a connection is
 
 @dataclass(frozen=True)
 class Point:
-    """Where to kill: the occurrence (from 1) of a write since the relay was opened, and on which side of it.
+    """Where to kill or wait: the occurrence (from 1) of a write since the relay was opened, and on which side of it.
 
     The occurrence of an acknowledgement is the record it covers: one frame may acknowledge several. That of ANY is
     counted from the kill before.
@@ -53,6 +55,8 @@ class Link:
     stack: asyncio.StreamWriter
     hold: asyncio.Event = field(default_factory=asyncio.Event)
     """The next reply is held back."""
+    early: bool = False
+    """The next reply is that of an early write."""
     left: list[bytes] = field(default_factory=list)
     """The requests that would undo its joining of groups."""
     asked: deque[bool] = field(default_factory=deque)
@@ -82,17 +86,19 @@ class Relay:
         *,
         hit: signal.Signals = signal.SIGKILL,
         admits: bool = True,
+        meeting: Meeting | None = None,
         name: Callable[[str], str] = str,
     ) -> None:
         """`points` are hit one after the other with the signal `hit`; unless it `admits`, nothing connects after a
-        hit until `admit`. `name` gives what a write is about a name that is the same in every run.
+        hit until `admit`. Early and late points are of the `meeting`. `name` gives what a write is about a name that
+        is the same in every run.
         """
         self.seen: list[tuple[Write, int]] = []
         """Every write that came by, with its occurrence, in order."""
         self.codes: set[str] = set()
         """What was asked for, as the protocol numbers it."""
         self.hits: list[int] = []
-        """The pids that were hit."""
+        """The pids that were hit; 0 for a write that waited and was met."""
         self.frames: list[str] = []
         """The frame that each was hit at: its side, its write, and all the occurrences of it that it was."""
         self.port = 0
@@ -103,6 +109,7 @@ class Relay:
         self._host, self._port, self._points, self._hit, self._name = host, port, points, hit, name
         if not points:
             self.fired.set()
+        self._meeting = meeting or Meeting()
         self._admits, self._open = admits, asyncio.Event()
         self._open.set()
         self._counts: Counter[Write] = Counter()
@@ -118,6 +125,10 @@ class Relay:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self.port
+
+    def shut(self) -> None:
+        """Let nothing connect until `admit`."""
+        self._open.clear()
 
     def admit(self) -> None:
         """Let connections through again."""
@@ -171,6 +182,8 @@ class Relay:
                         return
                     if side == AFTER:
                         link.hold.set()
+                    if side in (EARLY, LATE):
+                        link.early = await self._meet(side) and side == EARLY
                     link.send(frame)
                 await to_stack.drain()
                 if link.hold.is_set():
@@ -196,6 +209,9 @@ class Relay:
                     if not await self._fire(link):
                         return
                     link.hold.clear()
+                if link.early:
+                    link.early = False
+                    self._meeting.applied()
                 link.writer.write(frame)
             await link.writer.drain()
 
@@ -229,6 +245,16 @@ class Relay:
                 write.upto, self._acknowledged[write, write.partition]
             )
         return range(before + 1, before + 1 + number)
+
+    async def _meet(self, side: str) -> bool:
+        """Wait with a frame for the other process's. Whether it came: only then is the point reached."""
+        frame = self._frame
+        met = await (self._meeting.early() if side == EARLY else self._meeting.late())
+        if met:
+            self.hits.append(0)
+            self.frames.append(frame)
+            self.fired.set()
+        return met
 
     async def _fire(self, link: Link) -> bool:
         """Hit the process: see a killed one's connection end, or end a stopped one's connections to the stack.

@@ -62,8 +62,9 @@ the second within a few writes of the first or anywhere in another process; *ans
 agent can connect while the person answers; *stopped and continued*: the process is stopped (SIGSTOP) at the point, cut
 off and replaced, and continued (SIGCONT) when its replacement has done the work; *connection kept*: it is not cut off,
 only its consumer groups are taken from it (as the stack does by itself to a member that is silent for long), and the
-request or reply at which it was stopped goes on when it does; *hung*: stopped until the supervisor's watchdog ends it.
-Who is stopped or hung is drawn evenly over the agents. Lines after "as shipped" are comparisons with something missing
+request or reply at which it was stopped goes on when it does; *hung*: stopped until the supervisor's watchdog ends it;
+*overtaken*: nobody is killed, two agents write one key, and each waits with its write until the other has one too (the
+hits are both). Who is stopped or hung is drawn evenly over the agents. Lines after "as shipped" are comparisons with something missing
 on purpose: the pattern (baseline), the bank's payment keys, or both.
 """
 

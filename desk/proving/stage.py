@@ -13,10 +13,11 @@ from typing import IO, Any
 
 from desk.control.errors import DeskError
 from desk.proving import day_invariants, invariants
-from desk.proving.cases import HUNG, STOPPED, VARIANTS, Case, Done, Seen, row
+from desk.proving.cases import HUNG, OVERTAKEN, STOPPED, VARIANTS, Case, Done, Seen, row
+from desk.proving.meeting import Meeting
 from desk.proving.operations import unlisted
 from desk.proving.plays import DELIVERY, SUPPORT
-from desk.proving.relay import Relay
+from desk.proving.relay import Point, Relay
 from desk.runtime.spec import Spec
 
 JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
@@ -63,10 +64,16 @@ class Stage:
 
     def relays(self, case: Case, **options: Any) -> dict[str, Relay]:
         """A relay for each agent of a case."""
-        host, _, port = self.connection.rpartition("@")[2].partition(":")
         if case.way in (STOPPED, HUNG):
             options["hit"] = signal.SIGSTOP
-        return {agent: Relay(host, int(port), case.points(agent), **options) for agent in case.agents}
+        if case.way == OVERTAKEN:
+            options["meeting"] = Meeting()
+        return {agent: self.relay(case.points(agent), **options) for agent in case.agents}
+
+    def relay(self, points: Sequence[Point] = (), **options: Any) -> Relay:
+        """A relay to this stack."""
+        host, _, port = self.connection.rpartition("@")[2].partition(":")
+        return Relay(host, int(port), points, **options)
 
     async def switches(self, case: Case, relays: Mapping[str, Relay]) -> dict[str, dict[str, str]]:
         """What each agent behind a relay is told."""

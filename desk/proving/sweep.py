@@ -4,15 +4,15 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from desk.proving import days, tickets
-from desk.proving.cases import ANSWERED, STOPPED, TWICE, Case, Done, Kill, Row
+from desk.proving.cases import ANSWERED, OVERTAKEN, STOPPED, TWICE, Case, Done, Kill, Row, Seen
 from desk.proving.frames import Write
-from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
-from desk.proving.relay import AFTER, ANY, BEFORE, Point
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, YES, Day, Play
+from desk.proving.relay import AFTER, ANY, BEFORE, EARLY, LATE, Point
 from desk.proving.stage import Stage
 
 WORKERS = 2
@@ -29,7 +29,6 @@ _TRIES = 3
 _RECORDED = {SUPPORT: 1, DELIVERY: 2}
 """How often a play is run without a kill: how often a cursor is saved during a day depends on timing."""
 _SOON = 8  # the second kill comes within so many writes
-_LAST = 4  # the writes before an answer that are points of ANSWERED
 
 
 class Points:
@@ -37,11 +36,14 @@ class Points:
 
     def __init__(self) -> None:
         self.cases: list[Case] = []
-        """Every write of every agent in every play, each on both sides."""
+        """Every write of every agent in every play, each on both sides; of a play that is answered again, what who
+        asks writes from the first answer on."""
         self.working: list[Case] = []
         """Those of processes that are up."""
         self.asking: list[Case] = []
-        """The last writes of an agent before a person answers it."""
+        """What an agent writes from where a person knows of its question."""
+        self.meeting: list[Case] = []
+        """The keys that two agents write at once, each agent's write overtaken by the other's."""
         self.undisturbed: dict[str, dict[str, int]] = {}
         """How often things happen in each play."""
 
@@ -58,10 +60,17 @@ async def points(
         if not way:
             stage.expected[play.name] = records[0].outcome
         found.undisturbed[play.name] = records[0].row.raw
-        for agent in agents or play.agents:
+        if play.meets:
+            found.meeting += meetings(play, [record.seen for record in records])
+            continue
+        for agent in agents or ([play.asks] if play.repeated else play.agents):
             seen = [record.seen[agent] for record in records]
             up = False
+            answered = {(_named(write), number) for write, number in seen[0].writes[seen[0].asked :]}
             for write, number in _both([each.writes for each in seen]):
+                if play.repeated and (_named(write), number) not in answered:
+                    up = up or write.up
+                    continue
                 both = [
                     Case(play, (Kill(agent, Point(_named(write), number, side)),), way)
                     for side in (BEFORE, AFTER)
@@ -69,16 +78,52 @@ async def points(
                 found.cases += both
                 found.working += both if up else ()
                 up = up or write.up
-            if agent == play.asks and seen[0].asked and "declined" not in play.name:
-                found.asking += _asking(play, agent, seen[0].writes[: seen[0].asked][-_LAST:])
+            if agent == play.asks and seen[0].asked and play.answers == (YES,):
+                found.asking += asking(play, agent, seen[0].writes[: seen[0].asked])
     return found
 
 
-def _asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -> list[Case]:
+def asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -> list[Case]:
+    """From the `asked` event on, by which a person knows, to the end of the message it was asked in. writes: those
+    before the answer.
+    """
+    named = [str(write) for write, _ in writes]
+    if play.desk == SUPPORT:
+        claim = max(n for n, name in enumerate(named) if name.startswith("cas claims "))
+        asked = named.index("send desk.events", named.index("send agent.sessions", claim))
+    else:
+        asked = max(n for n, name in enumerate(named) if name == "send fleet.events")
+    acknowledged = [
+        n for n, (write, _) in enumerate(writes) if n > asked and write.operation == "acknowledge"
+    ]
+    end = acknowledged[0] + 1 if acknowledged else len(writes)
     return [
         Case(play, (Kill(agent, Point(_named(write), number, side)),), ANSWERED)
-        for write, number in writes
+        for n, (write, number) in enumerate(writes[asked:end])
         for side in (BEFORE, AFTER)
+        if n or side == AFTER
+    ]
+
+
+def meetings(play: Play | Day, runs: Sequence[Mapping[str, Seen]]) -> list[Case]:
+    """Each key that both agents of a play write in each of its runs, at the first write of each; both ways round."""
+
+    def keys(agent: str) -> dict[str, Write]:
+        written: list[dict[str, Write]] = [
+            {write.what: _named(write) for write, _ in run[agent].writes if write.operation in ("set", "cas")}
+            for run in runs
+        ]
+        return {what: write for what, write in written[0].items() if all(what in run for run in written)}
+
+    return [
+        Case(
+            play,
+            (Kill(early, Point(keys(early)[what], 1, EARLY)), Kill(late, Point(write, 1, LATE))),
+            OVERTAKEN,
+        )
+        for early, late in itertools.permutations(play.meets)
+        for what, write in keys(late).items()
+        if what in keys(early)
     ]
 
 
@@ -112,10 +157,10 @@ def twice(cases: Sequence[Case], size: int, seed: int) -> list[Case]:
     chosen = []
     for first in draw.sample(early, min(size, len(early))):
         [kill] = first.kills
-        if draw.random() < 0.5:
+        others = [c for c in cases if c.play == first.play and c.kills[0].agent != kill.agent]
+        if not others or draw.random() < 0.5:
             again = Kill(kill.agent, Point(ANY, draw.randint(1, _SOON), draw.choice((BEFORE, AFTER))))
         else:
-            others = [c for c in cases if c.play == first.play and c.kills[0].agent != kill.agent]
             again = draw.choice(others).kills[0]
         chosen.append(Case(first.play, (kill, again), TWICE))
     return chosen

@@ -1,12 +1,13 @@
 """One run of the support desk: a stream of its own, one ticket, some of its agents behind relays."""
 
 import asyncio
-import contextlib
 from typing import Any
 
 from desk.control import support as desks
 from desk.control.errors import DeskError
+from desk.control.questions import asked as questions
 from desk.proving.cases import ANSWERED, STOPPED, VARIANTS, Case, Done
+from desk.proving.plays import Play
 from desk.proving.relay import Relay
 from desk.proving.stage import Stage, all_fired, done, introduce, replacement
 from desk.proving.stray import go_on, replaced
@@ -14,6 +15,7 @@ from desk.support.agent import EVENTS
 
 _READ = 0.5  # seconds for an event to be written and read
 _LONG = 60.0  # seconds a ticket may take under a kill before its run is a violation
+_ASKS = 10.0  # seconds within which a point comes that comes with the question
 
 
 async def perform(stage: Stage, case: Case) -> Done:
@@ -49,22 +51,48 @@ async def _see(
     support: desks.SupportDesk, ticket: str, case: Case, relays: dict[str, Relay], asked: dict[str, int]
 ) -> None:
     """See the ticket through. Where the agent is to be dead when the person answers, it first is."""
-    answer = support.approve if case.play.answer == "approve" else support.decline
-    if case.way == ANSWERED:
-        [relay] = relays.values()
-        await relay.fired.wait()
-        with contextlib.suppress(DeskError):  # killed before it could ask: it is asked later
-            await support.until(ticket, "asked", timeout=_READ)
-            await answer(ticket)
-        relay.admit()
+    if case.way == ANSWERED and await _answered_while_dead(support, ticket, case, relays):
+        await support.until(ticket, "closed", timeout=_LONG)
+        return
     event = await support.until(ticket, "asked", "closed", timeout=_LONG)
     if event["kind"] == "closed":
         return
     if not case.kills:
         await _quiet(support)
         asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
-    await answer(ticket)
+    await _answer(support, ticket, case.play)
     await support.until(ticket, "closed", timeout=_LONG)
+
+
+async def _answered_while_dead(
+    support: desks.SupportDesk, ticket: str, case: Case, relays: dict[str, Relay]
+) -> bool:
+    """Answer when the agent is dead, then let another come. Whether it was so: else the point is not reached."""
+    [relay] = relays.values()
+    try:
+        async with asyncio.timeout(_ASKS):
+            await relay.fired.wait()
+        await support.until(ticket, "asked", timeout=_READ)
+        await _answer(support, ticket, case.play)
+    except (TimeoutError, DeskError):  # nobody could know of the question yet
+        relay.hits.clear()
+        return False
+    finally:
+        relay.admit()
+    return True
+
+
+async def _answer(support: desks.SupportDesk, ticket: str, play: Play) -> None:
+    """Say what is to be said, each when it has been asked."""
+    for answer in play.answers:
+        step = f"{ticket}:resolve-{answer.issue}"
+        await support.log.wait(
+            lambda event, step=step: event["kind"] == "asked" and event["step"] == step,
+            _LONG,
+            lambda step=step: f"Nobody asked about {step}.",
+        )
+        [question] = [question for question in questions(support.log.rows) if question.handoff == step]
+        await support.lane.answer(question, answer.ok, answer.by)
 
 
 async def _stopped(

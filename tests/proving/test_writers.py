@@ -1,0 +1,163 @@
+"""Two who write one key at once; a question answered again, or while nobody is there; judges that see it go wrong."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from desk.proving import sweep
+from desk.proving.cases import ANSWERED, ONCE, OVERTAKEN, Case, Kill
+from desk.proving.frames import Write
+from desk.proving.meeting import Meeting
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
+from desk.proving.relay import AFTER, BEFORE, EARLY, LATE, Point
+from desk.proving.stage import Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+TWO_REFUNDS, TWO_VANS = PLAYS["two refunds"], DAYS["two vans stop"]
+
+# What every Python of a desk runs first: a compare-and-swap that compares nothing, a first writer who does not win.
+BLIND = """
+import json
+from desk.runtime import saved
+
+async def blind(kv, key, change):
+    value = await saved.get_json(kv, key)
+    new = change(value)
+    if new is None:
+        return value
+    await saved.put_json(kv, key, new)
+    return json.loads(json.dumps(new))
+
+saved.compare_and_swap = blind
+"""
+LAST = """
+from desk.runtime import saved
+
+async def last(kv, key, value):
+    await saved.put_json(kv, key, value)
+    return value
+
+saved.first = last
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with Stage(tmp_path_factory.mktemp("stage")) as stage:
+        yield stage
+
+
+def changed(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """The desks started from now on in this test are changed so."""
+    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    more = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), more))))
+
+
+def overtaken(play: Play | Day, write: Write, early: str, late: str) -> Case:
+    return Case(play, (Kill(early, Point(write, 1, EARLY)), Kill(late, Point(write, 1, LATE))), OVERTAKEN)
+
+
+async def test_billing_and_the_resolver_end_two_issues_of_a_ticket_at_once(stage: Stage) -> None:
+    found = await sweep.points(stage, SUPPORT, [TWO_REFUNDS])
+    case = Write("cas", "cases t-1")
+    assert not found.cases and not found.asking
+    assert found.meeting == [
+        overtaken(TWO_REFUNDS, case, "billing", "resolver"),
+        overtaken(TWO_REFUNDS, case, "resolver", "billing"),
+    ]
+    for case in found.meeting:
+        row = await sweep.perform(stage, case)
+        assert row.reached and row.violations == ()
+
+
+async def test_two_copies_of_routing_change_the_round_of_a_third_van_at_once(stage: Stage) -> None:
+    found = await sweep.points(stage, DELIVERY, [TWO_VANS])
+    case = overtaken(TWO_VANS, Write("cas", "rounds van-3"), "routing-2", "routing-1")
+    assert case in found.meeting
+    row = await sweep.perform(stage, case)
+    assert row.reached and row.violations == ()
+
+
+async def test_the_judge_sees_that_an_ended_issue_was_overwritten(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, BLIND)
+    monkeypatch.setattr("desk.proving.tickets._LONG", 5.0)  # it never closes
+    row = await sweep.perform(stage, overtaken(TWO_REFUNDS, Write("set", "cases t-1"), "resolver", "billing"))
+    assert row.reached and "closed 0 times, 1 due" in row.violations
+
+
+async def test_the_judge_sees_that_a_round_was_overwritten(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, BLIND)
+    write = Write("set", "rounds van-3")
+    row = await sweep.perform(stage, overtaken(TWO_VANS, write, "routing-1", "routing-2"))
+    assert row.reached and any("parcels not ended once" in sentence for sentence in row.violations)
+
+
+async def test_who_waits_in_vain_has_met_nobody() -> None:
+    meeting = Meeting(patience=0.01)
+    assert not await meeting.late() and not await meeting.early()
+    late = asyncio.create_task(meeting.late())
+    assert await meeting.early()
+    meeting.applied()
+    assert await late
+
+
+async def test_a_second_answer_changes_nothing_wherever_the_first_one_is_lost(stage: Stage) -> None:
+    found = await sweep.points(stage, SUPPORT, [PLAYS["answered again"]])
+    assert {case.agents for case in found.cases} == {("resolver",)} and not found.asking
+    first, second = (
+        found.cases[0],
+        next(c for c in found.cases[1:] if "cas decisions" in c.places and "#2" in c.places),
+    )
+    assert first.places == "resolver before cas decisions t-1:resolve-1 #1"
+    for case in (first, found.cases[1], second):
+        row = await sweep.perform(stage, case)
+        assert row.reached and row.violations == () and row.raw["answers"] == 2
+
+
+async def test_a_second_answer_about_the_bill_changes_nothing(stage: Stage) -> None:
+    found = await sweep.points(stage, DELIVERY, [DAYS["bill answered again"]])
+    assert {case.agents for case in found.cases} == {("invoice",)}
+    row = await sweep.perform(stage, found.cases[0])
+    assert found.cases[0].places == "invoice before cas decisions day-bill #1"
+    assert row.reached and row.violations == ()
+
+
+async def test_the_judge_sees_that_the_last_answer_was_done(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, LAST)
+    kill = Kill("resolver", Point(Write("send", "desk.events"), 9, AFTER))
+    row = await sweep.perform(stage, Case(PLAYS["answered again"], (kill,)))
+    assert row.reached and any("the first answer to t-1:resolve-1" in v for v in row.violations)
+
+
+async def test_answered_while_dead_is_tried_from_where_a_person_knows_and_on(stage: Stage) -> None:
+    found = await sweep.points(stage, SUPPORT, [PLAYS["duplicate"]])
+    assert [case.places for case in found.asking] == [
+        "resolver after send desk.events #7",  # asked
+        "resolver before send desk.events #8",  # done
+        "resolver after send desk.events #8",
+        "resolver before acknowledge agent.sessions #3",
+        "resolver after acknowledge agent.sessions #3",
+    ]
+    row = await sweep.perform(stage, found.asking[0])
+    assert row.reached and row.violations == () and row.raw["answers"] == 1
+
+
+async def test_a_point_before_the_question_is_not_reached(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desk.proving.sweep._TRIES", 1)
+    kill = Kill("resolver", Point(Write("send", "desk.events"), 7, BEFORE))
+    row = await sweep.perform(stage, Case(PLAYS["duplicate"], (kill,), ANSWERED))
+    assert not row.reached and row.violations == ()
+    assert (await sweep.perform(stage, Case(PLAYS["duplicate"], (kill,), ONCE))).reached
