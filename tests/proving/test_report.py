@@ -1,6 +1,7 @@
 """The judges' independence, and the pure parts of a sweep: sampling, rows, report."""
 
 import ast
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -182,3 +183,22 @@ def test_a_run_in_which_something_unknown_was_asked_for_is_a_violation() -> None
     relay.codes = {"operation 160", "code 1000317"}
     found = done(Case(PLAYS["duplicate"]), {"billing": relay}, {}, [], {"violations": [], "raw": {}})
     assert found.row.violations == ("billing asked for what the protocol does not list: code 1000317",)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_rows_of_a_file_that_was_named_stay_whatever_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interrupted: bool
+) -> None:
+    async def sweeps(told: object, rows: Rows) -> tuple[list[Row], dict[str, str]]:
+        rows.add("a", row())
+        if interrupted:
+            raise asyncio.CancelledError
+        return [row()], {"sample": "about"}
+
+    monkeypatch.setattr("desk.proving.__main__.both", sweeps)
+    file, out = tmp_path / "rows.jsonl", tmp_path / "prove.md"
+    monkeypatch.setattr("sys.argv", ["proving", "--rows", str(file), "--out", str(out)])
+    assert main() == int(interrupted)
+    said = "Stopped after 1 run. The same" if interrupted else "crash points: 1, deaths: 1, violations: 0"
+    assert said in capsys.readouterr().out
+    assert set(Rows(file).done) == {"a"} and out.exists() != interrupted
