@@ -257,19 +257,36 @@ def memories(found: Day) -> Iterator[str]:
 
 
 def reports(found: Day) -> Iterator[str]:
-    """A van's reports have no gap, unless a simulator was replaced that had some in hand, and never go back, unless it
-    was replaced before it was dead.
-    """
-    lives = sum(event["agent"] == "simulator" for event in found.of("agent_up"))
-    deaths = sum(event["agent"] == "simulator" for event in found.of("died", "killed"))
-    for van in sorted({report["van"] for report in found.positions}):
-        own = [(report["minute"], report["metres"]) for report in found.positions if report["van"] == van]
-        pairs = list(itertools.pairwise(own))
-        back = any(later[0] < earlier[0] or later[1] < earlier[1] for earlier, later in pairs)
-        if back and lives <= deaths + 1:
+    """A van's reports never go back, unless a simulator was replaced before it was dead."""
+    lives, deaths = simulators(found, "agent_up"), simulators(found, "died", "killed")
+    for van, own in reported(found).items():
+        if lives <= deaths + 1 and any(b[0] < a[0] or b[1] < a[1] for a, b in itertools.pairwise(own)):
             yield f"the reports of {van} go back"
-        if lives <= 1 and any(later[0] - earlier[0] > _TICK + 1e-6 for earlier, later in pairs):
-            yield f"the reports of {van} have a gap"
+
+
+def gaps(found: Day) -> list[str]:
+    """Vans that were not reported at every tick. A simulator that died had some reports in hand; a watched one skips
+    ticks when it lags.
+    """
+    return [
+        van
+        for van, own in reported(found).items()
+        if simulators(found, "agent_up") <= 1
+        and any(b[0] - a[0] > _TICK + 1e-6 for a, b in itertools.pairwise(own))
+    ]
+
+
+def reported(found: Day) -> dict[str, list[tuple[float, float]]]:
+    """Each van's reports in order: minute and metres."""
+    vans: dict[str, list[tuple[float, float]]] = {}
+    for report in found.positions:
+        vans.setdefault(report["van"], []).append((report["minute"], report["metres"]))
+    return vans
+
+
+def simulators(found: Day, *kinds: str) -> int:
+    """How many events of these kinds are about a simulator."""
+    return sum(event["agent"] == "simulator" for event in found.of(*kinds))
 
 
 def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
@@ -363,6 +380,7 @@ def outcome_of(day: str, found: Day) -> dict[str, list[Any]]:
         "roster": [found.cursors.get("roster")],
         "memories": sorted({(customer, incident, what) for _, customer, incident, what in found.memories}),
         "positions": sorted(last.items()),
+        "gaps": gaps(found),
         "events": sorted(
             {place(event) for event in found.everything if event["kind"] not in _OF_LIVES | _OF_TROUBLE}
         ),
