@@ -1,4 +1,5 @@
 # The commands a person, a teacher and CI use. `make venv` first; every other target sees to it.
+# ARGS goes to day, bench, prove and site as it is: make prove ARGS="--desk support --size 1" is a small one.
 PYTHON ?= python3
 BIN := .venv/bin
 NBVAL := -p no:cacheprovider -c /dev/null --rootdir notebooks --nbval --nbval-current-env \
@@ -20,7 +21,7 @@ demo: venv
 	$(BIN)/python -m desk demo
 
 day: venv
-	$(BIN)/python -m desk delivery --day
+	$(BIN)/python -m desk delivery --day $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .
@@ -42,13 +43,13 @@ notebooks: venv
 	$(BIN)/python -m pytest $(NBVAL) notebooks
 
 bench: venv
-	$(BIN)/python -m bench.stack
+	$(BIN)/python -m bench.stack $(ARGS)
 
 prove: venv
-	$(BIN)/python -m desk.proving
+	$(BIN)/python -m desk.proving $(ARGS)
 
 site: venv
-	$(BIN)/python -m desk.course.site --out site
+	$(BIN)/python -m desk.course.site $(ARGS)
 
 # Everything make venv installs, as files for a room without a network: see notebooks/README.md.
 wheelhouse: venv

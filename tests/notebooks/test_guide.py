@@ -45,6 +45,13 @@ def test_five_questions_stand_word_for_word_in_their_notebooks() -> None:
         assert any(f"**{question}**" in cell.source for cell in LESSONS[name].cells), question
 
 
+def test_the_readme_asks_the_same_questions_and_sends_to_the_same_notebooks_first() -> None:
+    rows = re.compile(r"^\| ([^|]+\?) \| `?(\d\d)", re.M)
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert sorted(rows.findall(readme)) == sorted(rows.findall(GUIDE))
+    assert len(rows.findall(GUIDE)) == 5
+
+
 def test_the_exercises_are_those_that_are_checked() -> None:
     table = GUIDE.split("<!-- exercises -->\n")[1].split("\n<!-- end -->")[0]
     rows = [f"| {number} | {exercise.asks} | `{WRONG[number]!r}` |" for number, exercise in EXERCISES.items()]

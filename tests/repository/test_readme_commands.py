@@ -1,10 +1,11 @@
 """Every command the README and the guides name is tried here, run by another test, or named as not run, with a reason.
 
-Make targets are asked what they would do (`make -n`), so that nothing is installed or measured by a test; what they
-would run is in the second table.
+Make targets are asked what they would do (`make -n`); where a test runs what they would run, or why none does, is in
+a table of its own.
 """
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,28 @@ ELSEWHERE = {
     "python -m tests.notebooks.run notebooks/02_kill_the_resolver.ipynb": "tests/notebooks",
 }
 """Command -> where a test runs what it runs."""
+
+CI = ".ci/run"
+MADE = {
+    "venv": (CI, "make test"),
+    "test": (CI, "make test"),
+    "lint": (CI, "make test"),
+    "lab": ("tests/browser/test_make_lab.py", '"lab"'),
+    "demo": ("tests/control/test_support_lives.py", 'run, "demo"'),
+    "day": ("tests/repository/test_targets.py", 'made("day"'),
+    "bench": ("tests/repository/test_targets.py", 'made("bench"'),
+    "prove": ("tests/repository/test_targets.py", 'made("prove"'),
+    "site": ("tests/repository/test_targets.py", 'made("site"'),
+    "notebooks": ("tests/notebooks/lessons.py", "--nbval"),
+}
+"""Target -> where what it runs is run, and what stands there."""
+UNMADE = {
+    "wheelhouse": "needs the network for every file; notebooks/README.md says how it was tried",
+    "coverage": "runs the tests a second time",
+    "constraints": "writes what is installed here; the file is tested",
+    "clean": "removes the environment that the tests run in",
+}
+"""Target -> why no test runs what it runs."""
 
 NOT_RUN = {
     "docker compose up -d": "no Docker engine here",
@@ -68,7 +91,7 @@ def bare(command: str) -> str:
 def test_a_command_is_tried_or_known(command: str, tmp_path: Path) -> None:
     command = bare(command)
     if command.startswith("make "):
-        would = subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, capture_output=True, text=True)
+        would = subprocess.run(["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True)
         assert would.returncode == 0, would.stderr
     elif command in TRIED:
         words = [sys.executable, *(PLACEHOLDERS.get(word, word) for word in command.split()[1:])]
@@ -92,7 +115,16 @@ def test_a_command_is_tried_or_known(command: str, tmp_path: Path) -> None:
         assert command in NOT_RUN, f"{command}: try it here, or say why nobody does"
 
 
-@pytest.mark.parametrize("target", re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M)
+
+
+def test_what_a_target_runs_is_run_somewhere_or_it_is_said_why_not() -> None:
+    assert sorted(TARGETS) == sorted((*MADE, *UNMADE))
+    for target, (place, words) in MADE.items():
+        assert words in (ROOT / place).read_text(encoding="utf-8"), f"{target} is not run in {place}"
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_what_a_target_runs_is_installed(target: str) -> None:
     would = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
     assert would.returncode == 0, would.stderr
