@@ -91,7 +91,9 @@ def bare(command: str) -> str:
 def test_a_command_is_tried_or_known(command: str, tmp_path: Path) -> None:
     command = bare(command)
     if command.startswith("make "):
-        would = subprocess.run(["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True)
+        would = subprocess.run(
+            ["make", "-n", *shlex.split(command)[1:]], cwd=ROOT, capture_output=True, text=True
+        )
         assert would.returncode == 0, would.stderr
     elif command in TRIED:
         words = [sys.executable, *(PLACEHOLDERS.get(word, word) for word in command.split()[1:])]
