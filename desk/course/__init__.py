@@ -29,7 +29,7 @@ from desk.control.fleet import FleetDesk
 from desk.course import magic, unawaited
 from desk.course.examining import exam
 from desk.course.exercises import check
-from desk.course.fleets import answer_to, close_roads, refused, rewind, squeeze_in
+from desk.course.fleets import answer_to, close_roads, refused, remember_again, rewind, squeeze_in
 from desk.course.guard import guarded
 from desk.course.outliving import freeze, outlived
 from desk.course.serving import served
@@ -66,6 +66,7 @@ __all__ = [
     "plans_beside_solver",
     "recovery_plot",
     "refused",
+    "remember_again",
     "remembered",
     "reset",
     "rewind",
@@ -118,7 +119,7 @@ globals().update(
         for work in (
             answer_to, beside, bill_beside, capsules, checks, close_roads, counts, discrepancies, drops, evals, exam,
             freeze, incoming, journal, kept, latency_plot, most_hit, offsets, outlived, plans_beside_solver,
-            recovery_plot, refused, remembered, rewind, rounds, same_day, sent, served, shares, shares_plot, spent,
+            recovery_plot, refused, remember_again, remembered, rewind, rounds, same_day, sent, served, shares, shares_plot, spent,
             squeeze_in, steps, timeline, told, told_otherwise, turns, versions,
         )
     }

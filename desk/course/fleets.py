@@ -15,6 +15,7 @@ from desk.control import DeskError
 from desk.control.fleet import FleetDesk
 from desk.delivery import plans
 from desk.delivery.exceptions import DeliveryException
+from desk.delivery.layout import MEMORY_STREAM, MEMORY_TOPIC
 from desk.delivery.planning.round import Round
 from desk.delivery.roads import load_legs
 from desk.panels.press import sentence
@@ -41,6 +42,18 @@ async def refused(work: Awaitable[Any]) -> str:
             return "Somebody has written there before: nothing was changed."
         return sentence(error)
     return "It was not refused."
+
+
+async def remember_again(fleet: FleetDesk, stop: str) -> str:
+    """Play the customer agent whose step is delivered again: its own call, once more for each note of this customer."""
+    memory, customer = (
+        fleet.laser.memory_on_topic(MEMORY_TOPIC, stream=MEMORY_STREAM),
+        places()[stop].customer,
+    )
+    notes = await memory.recall(user=customer, limit=100)
+    for note in notes:
+        await memory.remember(note.text(), user=customer, agent="customer", dedup=True)
+    return f"{counted(len(notes), 'note')} remembered again"
 
 
 async def rewind(fleet: FleetDesk) -> Rewind:

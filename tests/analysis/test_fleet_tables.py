@@ -9,6 +9,7 @@ from desk.analysis.exception_story import story
 from desk.analysis.journal import journal, sent, steps
 from desk.analysis.letters import capsules, remembered, told
 from desk.analysis.rounds import beside, drops, rounds
+from desk.course.fleets import remember_again
 from tests.analysis.tuesday import records
 from tests.delivery.days import LONG, attended, running
 
@@ -81,6 +82,8 @@ async def test_a_day_that_runs(tmp_path):
         assert asked.loc["notify", "to"] == "customer"
         assert list((await journal(fleet, closure)).table.index) == ["assess", "replan", "notify"]
         blocked = (await fleet.until("stopped", incident=closure))["stop"]
+        assert list((await remembered(fleet, blocked)).table.index) == [closure]
+        assert await remember_again(fleet, blocked) == "1 note remembered again"
         assert list((await remembered(fleet, blocked)).table.index) == [closure]
 
         mistake = await fleet.incident("overbilled", "van-1")

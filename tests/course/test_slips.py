@@ -76,6 +76,7 @@ SLIPS: tuple[Slip, ...] = (
     (lambda s, f: course.close_roads(f, "two"), "How many is a whole number such as 7, not 'two'."),
     (lambda s, f: course.squeeze_in(f, "stop-999", "van-1"), "There is no stop 'stop-999'"),
     (lambda s, f: course.remembered(f, "Peter"), "There is no stop 'Peter'"),
+    (lambda s, f: course.remember_again(f, "Peter"), "There is no stop 'Peter'"),
     (lambda s, f: course.journal(f, "mon-9"), INCIDENT),
     (lambda s, f: course.steps(f, f.incident("closure")), "write await before"),
     (lambda s, f: course.told(f, 5), "An incident is text such as 'mon-1', not 5."),
