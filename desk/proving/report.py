@@ -54,18 +54,18 @@ exceptions, stops, results, decisions, memories, last positions or events other 
 
 Of both: an operation code that the protocol does not list, by any agent that is killed.
 
-A point of which a frame covers several (an acknowledgement of several records) is the same kill as the others of that
-frame: *distinct frames* counts frames of single kills, and each run in another way as one.
+Several points may be one frame, and so one kill: an acknowledgement of several records is. *Distinct frames* counts the
+frames of single kills, and each run in another way as one.
 
-Repeats are counted raw: in how many runs a thing was done more often than without a kill. Ways: *two kills* in one run,
+Repeats are counted raw: in how many runs a thing was done more often than in any without a kill. Ways: *two kills* in one run,
 the second within a few writes of the first or anywhere in another process; *answered while dead*: no process of the
 agent can connect while the person answers; *stopped and continued*: the process is stopped (SIGSTOP) at the point, cut
 off and replaced, and continued (SIGCONT) when its replacement has done the work; *connection kept*: it is not cut off,
 only its consumer groups are taken from it (as the stack does by itself to a member that is silent for long), and the
 request or reply at which it was stopped goes on when it does; *hung*: stopped until the supervisor's watchdog ends it;
 *overtaken*: nobody is killed, two agents write one key, and each waits with its write until the other has one too (the
-hits are both). Who is stopped or hung is drawn evenly over the agents. Lines after "as shipped" are comparisons with something missing
-on purpose: the pattern (baseline), the bank's payment keys, or both.
+hits are both). Who is stopped or hung is drawn evenly over the agents. Lines after "as shipped" are comparisons with
+something missing on purpose: the pattern (baseline), the bank's payment keys, or both.
 """
 
 

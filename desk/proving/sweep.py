@@ -45,7 +45,7 @@ class Points:
         self.meeting: list[Case] = []
         """The keys that two agents write at once, each agent's write overtaken by the other's."""
         self.undisturbed: dict[str, dict[str, int]] = {}
-        """How often things happen in each play."""
+        """How often things happen in each play, at most."""
 
 
 async def points(
@@ -59,7 +59,7 @@ async def points(
         records = [run for _, run in runs]
         if not way:
             stage.expected[play.name] = records[0].outcome
-        found.undisturbed[play.name] = records[0].row.raw
+        found.undisturbed[play.name] = most([record.row.raw for record in records])
         if play.meets:
             found.meeting += meetings(play, [record.seen for record in records])
             continue
@@ -125,6 +125,11 @@ def meetings(play: Play | Day, runs: Sequence[Mapping[str, Seen]]) -> list[Case]
         for what, write in keys(late).items()
         if what in keys(early)
     ]
+
+
+def most(runs: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """How often each thing happened in the run where it happened most often."""
+    return {what: max(run[what] for run in runs) for what in runs[0]}
 
 
 def _both(runs: Sequence[Sequence[tuple[Write, int]]]) -> list[tuple[Write, int]]:

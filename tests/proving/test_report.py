@@ -15,7 +15,7 @@ from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
 from desk.proving.relay import AFTER, ANY, BEFORE, KEPT, Point, Relay
 from desk.proving.rows import Rows
 from desk.proving.stage import done
-from desk.proving.sweep import sample, stopped, twice
+from desk.proving.sweep import most, sample, stopped, twice
 
 
 @pytest.mark.parametrize("judge", [invariants, day_invariants])
@@ -152,6 +152,10 @@ def test_a_sweep_that_goes_on_does_what_is_left_whatever_was_drawn(tmp_path: Pat
 
     assert go(CASES, 4) == 10 and go(CASES[3:], 4) == 6 and go(CASES[5:]) == 2
     assert go(CASES) == 0 and len(rows.done) == 10
+
+
+def test_a_thing_is_repeated_where_it_happens_more_often_than_in_any_undisturbed_run() -> None:
+    assert most([{"starts": 2, "told": 1}, {"starts": 1, "told": 3}]) == {"starts": 2, "told": 3}
 
 
 def test_two_kills_are_planned_by_their_seed() -> None:
