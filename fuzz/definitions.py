@@ -210,7 +210,7 @@ def _value(source: Bytes, depth: int) -> Any:
         case 5:
             return [_value(source, depth + 1) for _ in range(source.byte() % 6)]
         case 6:
-            return [_value(source, depth + 1)] * source.pick((2, 10, 100, 1_000) if depth < 2 else (2, 3))
+            return [_value(source, depth + 1)] * source.pick((2, 10, 100, 1_000) if not depth else (1, 2))
         case _:
             return {str(place): place for place in range(source.pick((3, 30, 1_000)))}
 
