@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from math import inf
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeGuard
 
 from desk.analysis.streets import places
 
@@ -27,7 +27,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 """What an event of this kind is of no use without."""
 
 
-def is_position(record: Any) -> bool:
+def is_position(record: Any) -> TypeGuard[dict[str, Any]]:
     """Whether this is a van's report: who, when, where, doing what, between which places."""
     known = places()
     try:
