@@ -10,7 +10,6 @@ import laser_sdk as ls
 from desk.control import fleet as desks
 from desk.control.day import mend_the_gateway
 from desk.control.errors import DeskError
-from desk.delivery.dispatch import LOOK
 from desk.delivery.incidents import to_text
 from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
@@ -21,6 +20,7 @@ from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
 _READ = 0.5  # seconds for an event to be written and read
+_REPORTS = 20  # position reports after which the problems of a day's first minute are on the log
 _HOLD = 0.01  # seconds: so that there is a hold to repeat
 _GROUPS = tuple(name for name, (_, skills) in desks.AGENTS.items() if skills)
 
@@ -33,10 +33,10 @@ async def perform(stage: Stage, case: Case) -> Done:
         case, admits=case.way != ANSWERED, name=lambda what: what.replace(f"{day}-", "day-")
     )
     if case.play.meets:
-        world = stage.relay()
-        world.shut()
-        beginning = asyncio.create_task(_begin(world, [relays[agent] for agent in case.play.meets]))
-        relays["simulator"] = world
+        for agent in ("dispatch", "simulator"):
+            relays.setdefault(agent, stage.relay())
+        relays["dispatch"].shut()
+        beginning = asyncio.create_task(_begin(relays, case.play.meets))
     asked: dict[str, int] = {}
     trouble: list[str] = []
     fleet = None
@@ -80,12 +80,17 @@ async def perform(stage: Stage, case: Case) -> Done:
     return done(case, relays, asked, trouble, verdict)
 
 
-async def _begin(world: Relay, agents: Sequence[Relay]) -> None:
-    """Let the simulator begin when dispatch knows of these agents, so that it shares the work out evenly."""
-    while not all(any(write.up for write, _ in agent.seen) for agent in agents):  # noqa: ASYNC110
+async def _begin(relays: dict[str, Relay], agents: Sequence[str]) -> None:
+    """Let dispatch in when both problems are on the log and these agents are there: it gives one to each."""
+
+    def ready() -> bool:
+        up = all(any(write.up for write, _ in relays[agent].seen) for agent in agents)
+        reports = sum(str(write) == "send fleet.positions" for write, _ in relays["simulator"].seen)
+        return up and reports >= _REPORTS
+
+    while not ready():  # noqa: ASYNC110 (nothing tells)
         await asyncio.sleep(0.05)
-    await asyncio.sleep(3 * LOOK)
-    world.admit()
+    relays["dispatch"].admit()
 
 
 async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]) -> None:

@@ -28,6 +28,8 @@ class _Played:
     answers: tuple[Answer, ...]
     meets: tuple[str, ...]
     """Who writes one key at once in it, sooner or later; such a play is only for that."""
+    meets_at: str
+    """Which key, where chance decides about others; else every one that both write."""
 
     @property
     def repeated(self) -> bool:
@@ -48,6 +50,7 @@ class Play(_Played):
     declined: int = 0
     answers: tuple[Answer, ...] = (YES,)
     meets: tuple[str, ...] = ()
+    meets_at: str = ""
     desk: str = SUPPORT
     agents: Sequence[str] = support.AGENTS
     asks: str = "resolver"
@@ -67,6 +70,7 @@ class Day(_Played):
     speed: str = "max"
     answers: tuple[Answer, ...] = (YES,)
     meets: tuple[str, ...] = ()
+    meets_at: str = ""
     desk: str = DELIVERY
     agents: Sequence[str] = field(default=tuple(name for name in fleet.AGENTS if name != "simulator"))
     asks: str = "invoice"
@@ -100,7 +104,7 @@ def _plays() -> tuple[Play, ...]:
 def _days() -> tuple[Day, ...]:
     """Each incident alone (texts are only sent when something else happens), an order, and all of it to the end of
     the day, in which the simulator is killed too. A bill answered again. Two vans that stop in one minute, for a third
-    to take over from both."""
+    to take over from both; the only two, of which one must stay."""
     alone = [
         Day(what.replace("_", " "), (Planned(6.0, what),), orders=int(what == "sms_down"))
         for what in INCIDENTS
@@ -112,7 +116,13 @@ def _days() -> tuple[Day, ...]:
         Day("whole day", FIVE, 1, agents=tuple(fleet.AGENTS)),
         Day("bill answered again", (Planned(6.0, "overbilled"),), answers=(YES, LATE_NO)),
         Day("two vans stop", at_once, vans=3, speed="200", meets=("routing-1", "routing-2")),
-        Day("both vans stop", at_once, speed="200", meets=("routing-1", "routing-2")),
+        Day(
+            "both vans stop",
+            at_once,
+            speed="200",
+            meets=("routing-1", "routing-2"),
+            meets_at="cursors roster",
+        ),
     )
 
 

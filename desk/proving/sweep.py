@@ -123,7 +123,7 @@ def meetings(play: Play | Day, runs: Sequence[Mapping[str, Seen]]) -> list[Case]
         )
         for early, late in itertools.permutations(play.meets)
         for what, write in keys(late).items()
-        if what in keys(early)
+        if what in keys(early) and play.meets_at in (what, "")
     ]
 
 
@@ -144,7 +144,10 @@ def _named(write: Write) -> Write:
 
 async def _undisturbed(stage: Stage, play: Play | Day, agents: Sequence[str], way: str) -> Done:
     kills = tuple(Kill(agent, Point(ANY, 10**9, BEFORE)) for agent in agents)
-    done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
+    for _ in range(_TRIES if play.meets else 1):  # in real time, so a busy machine can be too slow for it
+        done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
+        if not done.row.violations:
+            break
     if done.row.violations:
         raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
     return done

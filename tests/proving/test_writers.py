@@ -83,6 +83,14 @@ async def test_two_copies_of_routing_change_the_round_of_a_third_van_at_once(sta
     assert row.reached and row.violations == ()
 
 
+async def test_of_two_vans_that_stop_at_once_one_stays(stage: Stage) -> None:
+    play = DAYS["both vans stop"]
+    row = await sweep.perform(
+        stage, overtaken(play, Write("cas", "cursors roster"), "routing-1", "routing-2")
+    )
+    assert row.reached and row.violations == ()
+
+
 async def test_the_judge_sees_that_an_ended_issue_was_overwritten(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
