@@ -100,7 +100,12 @@ async def main() -> int:
     rows = [
         (f"{RECORDS:,} records to {MINUTES} frames", f"{whole:.2f} s", f"under {AIM:g} s", whole < AIM),
         ("of it cursors and JSON", f"{reading / whole:.0%}", "over 50%", reading / whole > 0.5),
-        ("kept of 4 times the position reports", f"{large / small:.2f} times", "under 1.1 times", large / small < 1.1),
+        (
+            "kept of 4 times the position reports",
+            f"{large / small:.2f} times",
+            "under 1.1 times",
+            large / small < 1.1,
+        ),
     ]
     for what, found, aim, holds in rows:
         print(f"{what:40} {found:>12}  aim {aim:16} {'holds' if holds else 'misses'}")
