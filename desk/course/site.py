@@ -25,7 +25,8 @@ IMAGE = (
 )
 STYLE = """<style>.desk-source pre { font-family: var(--jp-code-font-family, monospace); }
 .desk-ways { display: flex; flex-wrap: wrap; gap: 8px 32px; justify-content: space-between; padding: 12px 24px;
-  font: 15px/22px system-ui, sans-serif; }</style></head>"""
+  font: 15px/22px system-ui, sans-serif; }
+.desk-ways a { color: var(--jp-content-link-color, #0645ad); text-decoration: underline; }</style></head>"""
 LINK = '<a href="{to}.html">{title}</a>'
 NOTEBOOK = re.compile(r"(\]\(\w+)\.ipynb\)")
 PANEL = "<p><em>Here is a panel with buttons: {name}. Run the notebook to use it.</em></p>"
