@@ -168,6 +168,30 @@ def test_a_protobuf_body_of_many_wide_messages_is_refused():
         compiled(source).decode(b"\x0a\x00" * 10_000)
 
 
+@pytest.mark.parametrize(
+    ("place", "part", "value"), [(0, "number", 4), (0, "type", 1), (0, "label", 3), (1, "name", "v")]
+)
+def test_a_protobuf_map_entry_that_is_none_is_refused(place, part, value):
+    from google.protobuf import descriptor_pb2
+
+    file = descriptor_pb2.FileDescriptorProto(name="m.proto", package="m", syntax="proto3")
+    message = file.message_type.add(name="M")
+    entry = message.nested_type.add(name="MoreEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=9, label=1)
+    entry.field.add(name="value", number=2, type=5, label=1)
+    message.field.add(name="more", number=1, type=11, label=3, type_name=".m.M.MoreEntry")
+
+    def source():
+        files = descriptor_pb2.FileDescriptorSet(file=[file])
+        return {"kind": "protobuf", "descriptor_set": files.SerializeToString(), "message_type": "m.M"}
+
+    assert compiled(source()).decode(b"\x0a\x05\x0a\x01a\x10\x07") == {"more": {"a": 7}}
+    setattr(entry.field[place], part, value)
+    with pytest.raises(SchemaError, match="map"):
+        compiled(source())
+
+
 def json_schema(schema):
     return compiled({"kind": "json_schema", "schema": json.dumps(schema)})
 

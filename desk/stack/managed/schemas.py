@@ -7,13 +7,14 @@ decode bodies by their writer schema. Each library is imported when the first sc
 import base64
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
 from desk.stack.managed import avro_bounds, json_schemas
 
 MAX_SCHEMA_BYTES = 1 << 20
+_NO_MAP_KEYS = frozenset({1, 2, 10, 11, 12, 14})  # double, float, group, message, bytes, enum
 MAX_FIELDS = 1 << 16  # of the messages in one Protobuf body, present or not: about 0.3 s
 
 
@@ -132,6 +133,7 @@ class Protobuf:
             files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
             pool = descriptor_pool.DescriptorPool()
             for file in files.file:
+                _check_map_entries(file.message_type)
                 pool.Add(file)
             self._type = message_factory.GetMessageClass(pool.FindMessageTypeByName(message))
         except Exception as error:
@@ -147,6 +149,18 @@ class Protobuf:
 
     def check(self, value: Any) -> None:
         """A decoded value says nothing about a Protobuf schema."""
+
+
+def _check_map_entries(messages: Iterable[Any]) -> None:
+    """ValueError for a map entry that is none: the library believes what it says of itself, and reads beyond memory."""
+    for message in messages:
+        _check_map_entries(message.nested_type)
+        if message.options.map_entry:
+            fields = sorted((field.number, field.name, field.label) for field in message.field)
+            if fields != [(1, "key", 1), (2, "value", 1)]:
+                raise ValueError(f"{message.name} is no map entry")
+            if min(message.field, key=lambda field: field.number).type in _NO_MAP_KEYS:
+                raise ValueError(f"{message.name} has a key that maps do not have")
 
 
 class _Fields:
