@@ -322,10 +322,11 @@ def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
 def unsaid(found: Day) -> Iterator[str]:
     """What a process that ended a piece of work cannot have done without saying so.
 
-    Who ends a step it has begun has either made the plan (`checkpoint`, then `holding`), or found it (`replay`); the
-    latter when it began after the checkpoint. Who asks a person has shown the bill on a fork. Who closes an exception
-    that is older than itself has resumed it.
+    Who ends a step it has begun has either made the plan (`checkpoint`, then `holding` on a day that holds), or found
+    it (`replay`); the latter when it began after the checkpoint. Who asks a person has shown the bill on a fork. Who
+    closes an exception that is older than itself has resumed it.
     """
+    making = ("checkpoint", "holding") if found.of("holding") else ("checkpoint",)
     said: dict[tuple[Any, ...], int] = {}
     """Where on the log a process says something last: (kind, incident, step, pid)."""
     first: dict[tuple[Any, ...], int] = {}
@@ -339,7 +340,7 @@ def unsaid(found: Day) -> Iterator[str]:
         begun = said.get(("start", incident, step, pid))
         if kind == "step" and step in ("replan", "assign") and begun is not None:
             found_it = ("replay", incident, step, pid) in said
-            made_it = all((one, incident, step, pid) in said for one in ("checkpoint", "holding"))
+            made_it = all((one, incident, step, pid) in said for one in making)
             if not found_it and (not made_it or first["checkpoint", incident, step] < begun):
                 yield f"{step} of {incident} ended with neither a plan nor a replay on the log"
         if kind == "asked" and ("fork", incident, step, pid) not in said:

@@ -145,6 +145,7 @@ REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
         replace(HONEST, memories=HONEST.memories * 2),  # killed before the messages were saved: the same memory
         instead(STEP, STARTED_AGAIN, REPLAYED, STEP_AGAIN),  # killed while holding
         without(PLANNED, HOLDING, found=instead(STEP, STARTED_AGAIN, REPLAYED, STEP_AGAIN)),  # before it said so
+        without(HOLDING),  # a day without pauses
         instead(STEP, STEP_AGAIN),  # between the result and its event
         instead(CLOSED, DISPATCH_AGAIN, RESUMED, {**CLOSED, **AGAIN}),
         instead(OPENED, DISPATCH_AGAIN, OPENED),  # dispatch died with nothing open
@@ -233,7 +234,7 @@ BROKEN = [
     (turned("disputed", HELD, "disputed", 0), "0 held back, [1935] due"),
     (replace(HONEST, forks=("bill-d1",)), "1 forks left"),
     (without(PLANNED), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
-    (without(HOLDING), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
+    (instead(HOLDING, {**HOLDING, "incident": "another"}), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
     (instead(STEP, STARTED_AGAIN, STEP_AGAIN), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
     (without(SHOWN), f"asked about {BILL} without a fork on the log"),
     (instead(CLOSED, DISPATCH_AGAIN, {**CLOSED, **AGAIN}), f"{MISSED} closed by a process that never resumed it"),
