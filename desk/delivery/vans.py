@@ -86,12 +86,13 @@ class Vans:
         to = round_.heading or DEPOT
         if to == DEPOT and round_.retry:
             return  # a parcel on board is about to be planned again
-        if van.doing == "driving" or van.at != to or van.back:
+        # Also to a drop it stands at: a plan may put one first that failed there, or that it came to unplanned.
+        if to != DEPOT or van.doing == "driving" or van.at != to or van.back:
             text = f"{van.name} drives to {self.places[to].name}"
             await self.w.moves(
                 "departed", driving.departed(van, to, minute, self.metres), minute, text, stop=to
             )
-        elif to == DEPOT:
+        else:
             for stop in round_.back:
                 await self.bring_back(van.name, stop, minute)
             if van != self.history.vans[van.name]:  # it stood still until now
