@@ -1,6 +1,7 @@
 """What a delivery desk knows, as a person reads it: the log, key-value state, the registry, what waits, the checks."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from desk.delivery.checks import Check, Facts, check_day
 from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
 from desk.delivery.fleet import scan_json
 from desk.delivery.planning.round import Round
+
+_BACK = 5.0
+"""Seconds a killed process may take to come back: a tenth of one is usual."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,17 @@ class Reading(Running):
         return list(found.values())
 
     async def checks(self) -> list[Check]:
-        """The end-of-day checks, from the log, the views, the forks and KV."""
+        """The end-of-day checks, from the log, the views, the forks and KV. Who was killed a moment ago comes back first."""
+        await self._back()
         return check_day(await self._from_stack(self._facts()))
+
+    async def _back(self) -> None:
+        """Wait a little until everybody who was killed is on the log again, under another pid."""
+        last = {e["agent"]: e for e in self.log.rows if e["kind"] == "killed" and e["agent"] in self.agents}
+        with contextlib.suppress(DeskError, TimeoutError):  # somebody stays away: the checks say so
+            async with asyncio.timeout(_BACK):
+                for dead in last.values():
+                    await self.log.wait(lambda e, dead=dead: _succeeds(e, dead), _BACK, str)
 
     async def _facts(self) -> Facts:
         made, missed = [await readers.stops(self.laser, kind) for kind in ("delivered", "failed")]
@@ -139,3 +152,9 @@ class Reading(Running):
         about = "".join(f" of {value}" for value in fields.values())
         last = f"the last event was {self.log.rows[-1]!r}" if self.log.rows else "there is no event at all"
         return f"No {' or '.join(kinds)}{about} within {timeout:g} s: {last}.{self._slip(kinds)}{self._end()}"
+
+
+def _succeeds(event: Event, dead: Event) -> bool:
+    """Whether this is the coming up of the process that took a dead one's place."""
+    same = event["kind"] == "agent_up" and event["agent"] == dead["agent"]
+    return same and event["pid"] != dead["pid"] and event["at"] > dead["at"]

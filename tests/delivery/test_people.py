@@ -128,6 +128,15 @@ async def test_a_parcel_handed_over_before_its_second_attempt_was_planned_is_not
         assert await routing.affected(missed, await routing.apply(missed, again)) == {}
 
 
+async def test_checks_asked_for_right_after_a_kill_wait_for_whoever_is_on_the_way_back(tmp_path):
+    async with running(tmp_path, vans=2, orders=0) as fleet:
+        await fleet.until_over(LONG)
+        for name in ("customer", "simulator"):
+            dead = await fleet.kill(name)
+            await fleet.until("killed", pid=dead)
+            await all_hold(fleet)
+
+
 @pytest.mark.parametrize("wrong", [{"quantity": "six"}, {"what": "fuel"}])
 async def test_a_bill_nobody_can_read_is_named_at_once_and_the_day_ends(wrong, tmp_path):
     places = {"simulator": "day_over"}
