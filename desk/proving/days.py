@@ -15,7 +15,7 @@ from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, STOPPED, Case, Done
 from desk.proving.plays import Day
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done, introduce, replacement
+from desk.proving.stage import Stage, all_fired, done, ended, introduce, replacement
 from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
@@ -60,6 +60,7 @@ async def perform(stage: Stage, case: Case) -> Done:
         for relay in relays.values():
             relay.admit()
         await _quiet(fleet)
+        await ended(fleet.log, case, relays)
     except (DeskError, ls.LaserError) as error:
         trouble.append(str(error))
     finally:
@@ -94,13 +95,15 @@ async def _begin(relays: dict[str, Relay], agents: Sequence[str]) -> None:
 
 
 async def _live(fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]) -> None:
-    """The day with its people."""
-    people = [asyncio.create_task(mend_the_gateway(fleet))]
-    if case.play.disputes:
-        people.append(asyncio.create_task(_answer(fleet, case, relays, asked)))
+    """The day with its people. Raises DeskError also when not everything was said that is to be said."""
+    mending = asyncio.create_task(mend_the_gateway(fleet))
+    answering = asyncio.create_task(_answer(fleet, case, relays, asked)) if case.play.disputes else None
     try:
         await fleet.until_over(_LONG)
+        if answering:
+            await answering
     finally:
+        people = [person for person in (mending, answering) if person]
         for person in people:
             person.cancel()
         await asyncio.gather(*people, return_exceptions=True)

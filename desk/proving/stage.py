@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from desk.control.errors import DeskError
+from desk.control.events import EventLog
 from desk.proving import day_invariants, invariants
 from desk.proving.cases import HUNG, OVERTAKEN, STOPPED, VARIANTS, Case, Done, Seen, row
 from desk.proving.meeting import Meeting
@@ -23,6 +25,13 @@ from desk.runtime.spec import Spec
 JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
 SILENT = 1.0  # seconds after which a stopped process is replaced, and takes itself for replaced
 FIRED = 5.0  # seconds a point may come after everything else is done
+PROGRAM = "claude"
+"""A writer of the desks: a program of this name."""
+_NEVER_THE_SAME = """#!/bin/sh
+read words </proc/sys/kernel/random/uuid
+echo "$words"
+"""
+"""In its place here: as a model it writes something else each time."""
 
 
 class Stage:
@@ -37,14 +46,21 @@ class Stage:
         self._stack: asyncio.subprocess.Process | None = None
         self._judges: dict[str, asyncio.subprocess.Process] = {}
         self._judging = asyncio.Lock()
+        self._path = os.environ["PATH"]
 
     async def __aenter__(self) -> "Stage":
         self._stack = await python("-m", "desk.stack", "--data", str(self.folder / "stack"))
         _, out = pipes(self._stack)
+        program = self.folder / "bin" / PROGRAM
+        program.parent.mkdir()
+        program.write_text(_NEVER_THE_SAME, encoding="utf-8")
+        program.chmod(0o755)
+        os.environ["PATH"] = f"{program.parent}{os.pathsep}{self._path}"
         self.connection = json.loads(await out.readline())["connection_string"]
         return self
 
     async def __aexit__(self, *_: Any) -> None:
+        os.environ["PATH"] = self._path
         for process in (*self._judges.values(), self._stack):
             if process and process.returncode is None:
                 process.terminate()
@@ -142,6 +158,21 @@ async def all_fired(relays: Mapping[str, Relay]) -> None:
     _, late = await asyncio.wait(waiting, timeout=FIRED)
     for task in late:
         task.cancel()
+
+
+async def ended(log: EventLog, case: Case, relays: Mapping[str, Relay]) -> None:
+    """See that the watchdog ended who was hung. Raises DeskError when it did not."""
+    if case.way != HUNG:
+        return
+    for agent, relay in relays.items():
+        for pid in relay.hits:
+            await log.wait(
+                lambda event, pid=pid: (
+                    (event["kind"], event.get("by"), event.get("pid")) == ("killed", "watchdog", pid)
+                ),
+                FIRED,
+                lambda agent=agent: f"{agent} hung, and no watchdog ended it.",
+            )
 
 
 def done(

@@ -11,7 +11,18 @@ from typing import Any
 from desk.proving import days, tickets
 from desk.proving.cases import ANSWERED, OVERTAKEN, STOPPED, TWICE, Case, Done, Kill, Row, Seen
 from desk.proving.frames import Write
-from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, YES, Day, Play
+from desk.proving.plays import (
+    ASKED,
+    CLAIMED,
+    DAYS,
+    DELIVERY,
+    PLAYS,
+    SAID,
+    SUPPORT,
+    WORDED,
+    Day,
+    Play,
+)
 from desk.proving.relay import AFTER, ANY, BEFORE, EARLY, LATE, Point
 from desk.proving.stage import Stage
 
@@ -36,8 +47,7 @@ class Points:
 
     def __init__(self) -> None:
         self.cases: list[Case] = []
-        """Every write of every agent in every play, each on both sides; of a play that is answered again, what who
-        asks writes from the first answer on."""
+        """Every write of every agent in every play, from where on the play is tried, each on both sides."""
         self.working: list[Case] = []
         """Those of processes that are up."""
         self.asking: list[Case] = []
@@ -63,12 +73,12 @@ async def points(
         if play.meets:
             found.meeting += meetings(play, [record.seen for record in records])
             continue
-        for agent in agents or ([play.asks] if play.repeated else play.agents):
+        for agent in agents or play.agents:
             seen = [record.seen[agent] for record in records]
             up = False
-            answered = {(_named(write), number) for write, number in seen[0].writes[seen[0].asked :]}
+            tried = {(_named(write), number) for write, number in seen[0].writes[beginning(play, seen[0]) :]}
             for write, number in _both([each.writes for each in seen]):
-                if play.repeated and (_named(write), number) not in answered:
+                if (_named(write), number) not in tried:
                     up = up or write.up
                     continue
                 both = [
@@ -78,21 +88,33 @@ async def points(
                 found.cases += both
                 found.working += both if up else ()
                 up = up or write.up
-            if agent == play.asks and seen[0].asked and play.answers == (YES,):
+            if agent == play.asks and seen[0].asked and play.since in ("", ASKED):
                 found.asking += asking(play, agent, seen[0].writes[: seen[0].asked])
     return found
 
 
-def asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -> list[Case]:
-    """From the `asked` event on, by which a person knows, to the end of the message it was asked in. writes: those
-    before the answer.
-    """
-    named = [str(write) for write, _ in writes]
+def beginning(play: Play | Day, seen: Seen) -> int:
+    """Where among an agent's writes those begin that are tried."""
+    named = [str(write) for write, _ in seen.writes]
+    if play.since == ASKED:
+        return question(play, named[: seen.asked])
+    if play.since == SAID:
+        return seen.asked
+    last = {CLAIMED: "cas claims ", WORDED: "cas texts "}.get(play.since)
+    return max(n for n, name in enumerate(named) if name.startswith(last)) if last else 0
+
+
+def question(play: Play | Day, named: Sequence[str]) -> int:
+    """Which of these writes is the `asked` event, by which a person knows. named: those before the answer."""
     if play.desk == SUPPORT:
         claim = max(n for n, name in enumerate(named) if name.startswith("cas claims "))
-        asked = named.index("send desk.events", named.index("send agent.sessions", claim))
-    else:
-        asked = max(n for n, name in enumerate(named) if name == "send fleet.events")
+        return named.index("send desk.events", named.index("send agent.sessions", claim))
+    return max(n for n, name in enumerate(named) if name == "send fleet.events")
+
+
+def asking(play: Play | Day, agent: str, writes: Sequence[tuple[Write, int]]) -> list[Case]:
+    """From the `asked` event on to the end of the message it was asked in. writes: those before the answer."""
+    asked = question(play, [str(write) for write, _ in writes])
     acknowledged = [
         n for n, (write, _) in enumerate(writes) if n > asked and write.operation == "acknowledge"
     ]
@@ -144,10 +166,7 @@ def _named(write: Write) -> Write:
 
 async def _undisturbed(stage: Stage, play: Play | Day, agents: Sequence[str], way: str) -> Done:
     kills = tuple(Kill(agent, Point(ANY, 10**9, BEFORE)) for agent in agents)
-    for _ in range(_TRIES if play.meets else 1):  # in real time, so a busy machine can be too slow for it
-        done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
-        if not done.row.violations:
-            break
+    done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
     if done.row.violations:
         raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
     return done

@@ -9,7 +9,7 @@ from desk.control.questions import asked as questions
 from desk.proving.cases import ANSWERED, STOPPED, VARIANTS, Case, Done
 from desk.proving.plays import Play
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done, introduce, replacement
+from desk.proving.stage import PROGRAM, Stage, all_fired, done, ended, introduce, replacement
 from desk.proving.stray import go_on, replaced
 from desk.support.agent import EVENTS
 
@@ -21,7 +21,7 @@ _ASKS = 10.0  # seconds within which a point comes that comes with the question
 async def perform(stage: Stage, case: Case) -> Done:
     """Open the ticket, answer, wait until everything is acknowledged, judge."""
     support = await desks.start(
-        name=f"run-{next(stage.numbers)}", data=stage.folder, connection=stage.connection
+        name=f"run-{next(stage.numbers)}", data=stage.folder, connection=stage.connection, llm=case.play.llm
     )
     relays = stage.relays(case, admits=case.way != ANSWERED)
     introduce(relays, support)
@@ -37,6 +37,7 @@ async def perform(stage: Stage, case: Case) -> Done:
         for relay in relays.values():
             relay.admit()
         await _quiet(support)
+        await ended(support.log, case, relays)
     except DeskError as error:
         trouble.append(str(error))
     finally:
@@ -57,6 +58,9 @@ async def _see(
     event = await support.until(ticket, "asked", "closed", timeout=_LONG)
     if event["kind"] == "closed":
         return
+    if case.play.then:
+        await _quiet(support)
+        await support.until(await support.open_ticket(case.play.then), "closed", timeout=_LONG)
     if not case.kills:
         await _quiet(support)
         asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
@@ -114,13 +118,13 @@ def _run(stage: Stage, support: desks.SupportDesk, case: Case) -> dict[str, Any]
     return {
         "stream": support.stream,
         "bank": str(support.folder / "bank.sqlite"),
-        "tickets": 1,
+        "tickets": play.tickets,
         "issues": play.issues,
         "refunds": play.refunds,
         "declined": play.declined,
         "ledger": not ("baseline" in case.way and "billing" in case.agents),
-        # what is missing in a comparison is missing without a kill too
-        "expected": None if case.way in VARIANTS else stage.expected.get(play.name),
+        # what is missing in a comparison is missing without a kill too; nobody knows what the program will write
+        "expected": None if case.way in VARIANTS or play.llm == PROGRAM else stage.expected.get(play.name),
     }
 
 

@@ -1,16 +1,18 @@
 """A few points of the sweep for real, and judges that are not blind."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from desk.control.errors import DeskError
 from desk.proving import days, sweep, tickets
-from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, Case, Kill
+from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, Case, Done, Kill, Seen, row
 from desk.proving.frames import Write
-from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
-from desk.proving.relay import AFTER, ANY, BEFORE, Point
-from desk.proving.stage import Stage
+from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT, Day, Play
+from desk.proving.relay import AFTER, ANY, BEFORE, Point, Relay
+from desk.proving.stage import Stage, ended
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 DUPLICATE = PLAYS["duplicate"]
@@ -127,6 +129,46 @@ async def test_the_judge_sees_that_it_was_another_day(stage: Stage) -> None:
     stage.expected["new order"] = {**expected, "events": others}
     done = await days.perform(stage, Case(DAYS["new order"]))
     assert done.row.violations == (f"on the log too: {told[:300]}",)
+
+
+@pytest.mark.parametrize("play", [PLAYS["two refunds"], DAYS["two vans stop"]])
+async def test_what_is_wrong_without_a_kill_is_never_tried_again(
+    stage: Stage, play: Play | Day, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    async def wrong_once(stage: Stage, case: Case) -> Done:
+        runs.append(case)
+        violations = ("paid 2 times, 1 due",) if len(runs) == 1 else ()
+        return Done(row(case, 0, violations, {}, ()), {agent: Seen(()) for agent in case.agents})
+
+    monkeypatch.setitem(sweep._PERFORM, play.desk, wrong_once)
+    monkeypatch.setitem(sweep._RECORDED, play.desk, 1)
+    with pytest.raises(RuntimeError, match=f"{play.name} without a kill: paid 2 times"):
+        try:
+            await sweep.points(stage, play.desk, [play])
+        except* RuntimeError as errors:
+            raise errors.exceptions[0] from None
+
+
+async def test_whoever_hangs_is_ended_by_the_watchdog_or_it_is_a_violation() -> None:
+    class Log:
+        rows = ({"kind": "killed", "by": "watchdog", "pid": 7}, {"kind": "killed", "by": "code", "pid": 8})
+
+        async def wait(
+            self, wanted: Callable[[Any], bool], timeout: float, missing: Callable[[], str]
+        ) -> None:
+            if not any(map(wanted, self.rows)):
+                raise DeskError(missing())
+
+    relay = Relay("127.0.0.1", 1)
+    hung = Case(DAYS["whole day"], (), HUNG)
+    relay.hits = [7]
+    await ended(Log(), hung, {"dispatch": relay})
+    relay.hits = [8]
+    await ended(Log(), Case(DAYS["whole day"]), {"dispatch": relay})
+    with pytest.raises(DeskError, match="dispatch hung, and no watchdog ended it"):
+        await ended(Log(), hung, {"dispatch": relay})
 
 
 async def test_a_sample_of_all_writes_of_the_refund_breaks_nothing(stage: Stage) -> None:

@@ -1,4 +1,6 @@
-"""Two who write one key at once; a question answered again, or while nobody is there; judges that see it go wrong."""
+"""Two who write one key at once or claim one charge; a question answered again, with no, or while nobody is there;
+words that are other ones each time. Judges that see it go wrong.
+"""
 
 import asyncio
 import os
@@ -8,7 +10,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from desk.proving import sweep
+from desk.control.errors import DeskError
+from desk.control.fleet import FleetDesk
+from desk.proving import days, sweep
 from desk.proving.cases import ANSWERED, ONCE, OVERTAKEN, Case, Kill
 from desk.proving.frames import Write
 from desk.proving.meeting import Meeting
@@ -42,6 +46,32 @@ async def last(kv, key, value):
     return value
 
 saved.first = last
+"""
+YES_TO_ALL = """
+from desk.delivery import invoice
+
+def yes(stored):
+    return {**stored, "answer": "approved"} if stored and "answer" in stored else stored
+
+def approved(read):
+    async def reading(*arguments):
+        return yes(await read(*arguments))
+    return reading
+
+invoice.first, invoice.get_json = approved(invoice.first), approved(invoice.get_json)
+"""
+UNCLAIMED = """
+from desk.support import policy
+
+policy.claimed = lambda decision, ticket: decision
+"""
+UNSAVED = """
+from desk.support import agent
+
+async def anew(kv, key, work):
+    return await work()
+
+agent.once = anew
 """
 
 
@@ -146,6 +176,83 @@ async def test_the_judge_sees_that_the_last_answer_was_done(
     kill = Kill("resolver", Point(Write("send", "desk.events"), 9, AFTER))
     row = await sweep.perform(stage, Case(PLAYS["answered again"], (kill,)))
     assert row.reached and any("the first answer to t-1:resolve-1" in v for v in row.violations)
+
+
+async def test_of_one_charge_in_two_tickets_the_second_is_told_no(stage: Stage) -> None:
+    found = await sweep.points(stage, SUPPORT, [PLAYS["claimed twice"]])
+    assert found.cases[1].places == "resolver after cas claims 1043:duplicate #2" and not found.asking
+    assert {case.agents for case in found.cases} == {("resolver",)}
+    for case in found.cases[:2]:
+        row = await sweep.perform(stage, case)
+        assert row.reached and row.violations == () and row.raw["closed"] == 2 and row.raw["paid"] == 1
+
+
+async def test_the_judge_sees_that_one_charge_is_refunded_in_two_tickets(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, UNCLAIMED)
+    monkeypatch.setattr("desk.proving.tickets._LONG", 5.0)  # the second asks, and waits
+    kill = Kill("resolver", Point(Write("cas", "claims 1043:duplicate"), 2, AFTER))
+    row = await sweep.perform(stage, Case(PLAYS["claimed twice"], (kill,)))
+    assert row.reached and "2 questions, 1 due" in row.violations
+
+
+async def test_a_reply_is_in_the_words_that_were_written_first(stage: Stage) -> None:
+    found = await sweep.points(stage, SUPPORT, [PLAYS["other words"]])
+    assert found.cases[3].places == "billing after send agent.sessions #1"
+    row = await sweep.perform(stage, found.cases[3])
+    assert row.reached and row.violations == () and row.raw["replies"] == 2
+
+
+async def test_the_judge_sees_that_a_reply_was_written_anew(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, UNSAVED)
+    kill = Kill("billing", Point(Write("send", "agent.sessions"), 1, AFTER))
+    row = await sweep.perform(stage, Case(PLAYS["other words"], (kill,)))
+    assert row.reached and row.violations == ("one reply in two wordings",)
+
+
+@pytest.mark.parametrize(
+    ("play", "first"),
+    [
+        ("bill declined", "invoice before send fleet.events #4"),
+        ("bill declined, then approved", "invoice before cas decisions day-bill #1"),
+    ],
+)
+async def test_a_declined_bill_is_paid_wherever_the_no_is_lost(stage: Stage, play: str, first: str) -> None:
+    found = await sweep.points(stage, DELIVERY, [DAYS[play]])
+    assert found.cases[0].places == first and {case.agents for case in found.cases} == {("invoice",)}
+    for case in [found.cases[1], *found.asking[:1]]:
+        row = await sweep.perform(stage, case)
+        assert row.reached and row.violations == () and row.raw["disputes"] == 1
+    assert [case.places for case in found.asking[:1]] == ["invoice after send fleet.events #4"] * (
+        play == "bill declined"
+    )
+
+
+async def test_the_judge_sees_that_a_no_was_taken_for_a_yes(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, YES_TO_ALL)
+    kill = Kill("invoice", Point(Write("cas", "decisions day-bill"), 1, AFTER))
+    row = await sweep.perform(stage, Case(DAYS["bill declined"], (kill,)))
+    assert row.reached
+    assert "['disputed'] came of what a person said: ['declined']" in row.violations
+
+
+async def test_an_answer_that_could_not_be_given_is_a_violation(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say = days._say
+
+    async def in_vain(fleet: FleetDesk, play: Day) -> None:
+        await say(fleet, play)
+        raise DeskError("Nobody heard the second answer.")
+
+    monkeypatch.setattr(days, "_say", in_vain)
+    done = await days.perform(stage, Case(DAYS["bill declined"]))
+    assert done.row.violations == ("Nobody heard the second answer.",)
 
 
 async def test_answered_while_dead_is_tried_from_where_a_person_knows_and_on(stage: Stage) -> None:
