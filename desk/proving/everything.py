@@ -14,13 +14,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from desk.proving import sweep
 from desk.proving.lives import BIRTH, GROUP, KERNEL, SIMULATOR, STACK, SUPERVISOR, Outcome, live, undisturbed
 from desk.proving.plays import DELIVERY, SUPPORT
+from desk.proving.rows import code
 from desk.proving.stage import cancelled_by_sigterm
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "everything.md"
@@ -32,23 +33,29 @@ PARTS = {
 """What can be run alone, and what is killed in it."""
 _TRIES = 4
 _LONG_DAY = ("--vans", "8", "--orders", "12")
+_LONG = {SUPPORT: ("--rounds", "10"), DELIVERY: _LONG_DAY}
+"""So that the monkey is loose for most of a run, and not while Pythons start."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One part of it on one desk: who dies, in this order, or for how many seconds the monkey is loose."""
+    """One part of it on one desk: who dies, in this order, or for how many seconds the monkey is loose, killing one
+    every so many. options: of the work.
+    """
 
     part: str
     desk: str
     dying: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     seconds: float = 0.0
+    every: float = 0.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one run of a job. seconds: how long it took; says: the sentences a person got; raw, calm: how often
-    each thing happened, and how often when nobody dies; whose: whom the monkey took how often.
+    """What came of one run of a job. seconds: how long it took, with starting, ending and judging; says: the sentences
+    a person got; raw, calm: how often each thing happened, and how often when nobody dies; whose: whom the monkey took
+    how often; loose: for how many seconds it was loose while there was work; code: what was tried.
     """
 
     part: str
@@ -61,15 +68,21 @@ class Row:
     raw: Mapping[str, int] = field(default_factory=dict)
     calm: Mapping[str, int] = field(default_factory=dict)
     whose: Mapping[str, int] = field(default_factory=dict)
+    loose: float = 0.0
+    code: str = ""
 
 
 class Kept:
-    """The rows, in the file beside the report: what has been run stays, also when the rest is run another day."""
+    """The rows, in the file beside the report: what has been run stays, also when the rest is run another day, unless
+    the desk or its judge has changed since. wanted: what is to be there in the end.
+    """
 
-    def __init__(self, report: Path) -> None:
-        self._report, self._file = report, report.with_suffix(".json")
+    def __init__(self, report: Path, wanted: Sequence[Job] = ()) -> None:
+        self._report, self._file, self._wanted = report, report.with_suffix(".json"), wanted
+        self._code = {desk: code(desk) for desk in (SUPPORT, DELIVERY)}
         text = self._file.read_text(encoding="utf-8") if self._file.exists() else "[]"
-        self.rows = [Row(**row) for row in json.loads(text)]
+        rows = [Row(**row) for row in json.loads(text)]
+        self.rows = [row for row in rows if row.code == self._code[row.desk]]
 
     def of(self, job: Job) -> list[Row]:
         """What there is of a job."""
@@ -81,10 +94,11 @@ class Kept:
 
     def add(self, row: Row) -> None:
         """Keep a row, and write the report."""
+        row = replace(row, code=self._code[row.desk])
         self.rows = sorted([*self.rows, row], key=lambda row: list(PARTS.values()).index(row.part))
         rows = ",\n".join(json.dumps(asdict(row)) for row in self.rows)
         self._file.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
-        self._report.write_text(report(self.rows), encoding="utf-8")
+        self._report.write_text(report(self.rows, self._wanted), encoding="utf-8")
 
 
 def jobs(told: argparse.Namespace) -> Iterator[Job]:
@@ -94,8 +108,9 @@ def jobs(told: argparse.Namespace) -> Iterator[Job]:
         if what == DAY:
             yield Job(DAY, DELIVERY, (STACK,) * told.stack, _LONG_DAY)
         elif what == CHAOS:
-            options = ("--chaos", str(told.every))
-            yield from (Job(CHAOS, desk, (), options, 60 * told.minutes) for desk in (SUPPORT, DELIVERY))
+            yield from (
+                Job(CHAOS, d, (), options, 60 * told.minutes, told.every) for d, options in _LONG.items()
+            )
         else:
             desks = (DELIVERY,) if what == SIMULATOR else (SUPPORT, DELIVERY)
             yield from (Job(what, desk, (what,) * told.each) for desk in desks)
@@ -109,23 +124,26 @@ class Runs:
         self._calm: dict[Any, asyncio.Task[Outcome]] = {}
 
     async def do(self, job: Job) -> None:
-        """Runs until everybody has died who is to, or with the monkey until its time is over."""
+        """Runs until everybody has died who is to, or with the monkey until it has been loose for its time."""
         for _ in range(_TRIES):
             left = job.dying[sum(row.deaths for row in self._kept.of(job)) :]
             if left:  # its work can be done before the last of them
-                await self._run(job, left, self._seed + len(self._kept.of(job)), *job.options)
-        while sum(row.seconds for row in self._kept.of(job)) < job.seconds:
-            number = len(self._kept.of(job))
-            await self._run(job, (), number, *job.options, "--seed", str(number))
+                await self._run(job, left, self._seed + len(self._kept.of(job)))
+        fruitless = 0
+        while _loose(self._kept.of(job)) < job.seconds and fruitless < _TRIES:
+            number, before = len(self._kept.of(job)), _loose(self._kept.of(job))
+            await self._run(job, (), number, "--chaos", str(job.every), "--seed", str(number))
+            fruitless += _loose(self._kept.of(job)) == before
 
-    async def _run(self, job: Job, dying: Sequence[str], seed: int, *options: str) -> None:
-        plain = await self._undisturbed(job.desk, () if job.seconds else job.options)
+    async def _run(self, job: Job, dying: Sequence[str], seed: int, *more: str) -> None:
+        plain = await self._undisturbed(job.desk, job.options)
         place = self._folder / f"{job.desk}-{job.part}-{seed}".replace(" ", "-")
         start = time.monotonic()
-        found = await live(job.desk, place, dying, seed, plain, *options)
-        shutil.rmtree(place, ignore_errors=True)
+        found = await live(job.desk, place, dying, seed, plain, *job.options, *more)
+        if not found.violations:
+            shutil.rmtree(place, ignore_errors=True)
         seconds = round(time.monotonic() - start, 1)
-        said = (found.says, found.violations, found.raw, plain.raw, found.whose)
+        said = (found.says, found.violations, found.raw, plain.raw, found.whose, found.loose)
         self._kept.add(Row(job.part, job.desk, found.deaths, found.resumed, seconds, *said))
         told = "; ".join(found.violations) or "no violation"
         print(f"{job.desk}, {job.part}: {found.deaths} deaths, {found.resumed} resumed; {told}", flush=True)
@@ -134,7 +152,7 @@ class Runs:
         """Once for everybody who asks."""
         key = (desk, options)
         if key not in self._calm:
-            place = self._folder / f"calm-{desk}-{len(options)}"
+            place = self._folder / "-".join(["calm", desk, *options])
             self._calm[key] = asyncio.create_task(undisturbed(desk, place, *options))
         return await self._calm[key]
 
@@ -142,8 +160,8 @@ class Runs:
 def table(rows: Sequence[Row]) -> str:
     """A line for each desk and kind of death: runs, deaths, resumptions, violations, what was repeated raw."""
     lines = [
-        "| desk | killed | runs | minutes | deaths | resumed | violations | repeated, raw |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| desk | killed | runs | minutes | of these the monkey loose | deaths | resumed | violations | repeated, raw |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for desk, part in dict.fromkeys((row.desk, row.part) for row in rows):
         own = [row for row in rows if (row.desk, row.part) == (desk, part)]
@@ -159,41 +177,57 @@ def table(rows: Sequence[Row]) -> str:
         for row in own:
             whose.update(row.whose)
         taken = ", ".join(f"{name} {number}" for name, number in sorted(whose.items()))
-        died = f"{deaths}; of {whose.total()} it is known whose: {taken}" if taken else deaths
+        died = f"{deaths}: {taken}" if taken else deaths
+        loose = f"{_loose(own) / 60:.1f}" if _loose(own) else ""
         lines.append(
-            f"| {desk} | {part} | {len(own)} | {minutes:.1f} | {died} | {resumed} | {broken} | {repeated} |"
+            f"| {desk} | {part} | {len(own)} | {minutes:.1f} | {loose} | {died} | {resumed} | {broken} | {repeated} |"
         )
     return "\n".join(lines)
 
 
-def report(rows: Sequence[Row]) -> str:
+def _loose(rows: Sequence[Row]) -> float:
+    return sum(row.loose for row in rows)
+
+
+def report(rows: Sequence[Row], wanted: Sequence[Job] = ()) -> str:
     """bench/everything.md."""
     says = sorted({sentence for row in rows for sentence in row.says})
     broken = [f"- {row.desk}, {row.part}: {sentence}" for row in rows for sentence in row.violations]
     parts = [
         "# Everything else killed",
-        "`python -m desk.proving.everything`, or one part of it with `--part`. Support: a ticket of each scenario. "
-        "Delivery: a day with its five incidents, two vans (the long day: eight vans, twelve orders). SIGKILL each "
-        "time, at seeded places of the log, or by the monkey; where the desk ended with it, it was started again with "
-        "`resume=True`. What came of it is judged from the log, key-value state, views and the bank's file, and must "
-        "be what the same work comes to undisturbed. An event that is on the log twice under one id counts as "
-        'repeated; "resumes", "replays", "resumed" are what is meant to happen.',
+        "`python -m desk.proving.everything`, or one part of it with `--part`. Support: a ticket of each scenario "
+        "(under the monkey ten of each, in ten rounds). Delivery: a day with its five incidents, two vans (the long "
+        "day, also the monkey's: eight vans, twelve orders). SIGKILL each time, at seeded places of the log, or by the "
+        "monkey; where the desk ended with it, it was started again with `resume=True`. A death is counted when the "
+        "process was alive and the supervisor, or the parent, has seen it die. Minutes are of whole runs, with "
+        "starting, ending and judging; the monkey is loose from when it is let loose to when the work is done. What "
+        "came of it is judged from the log, key-value state, views and the bank's file, and must be what the same work "
+        "comes to undisturbed, on both desks; nobody died on either when nobody was to. An event that is on the log "
+        'twice under one id counts as repeated; "resumes", "replays", "resumed" are what is meant to happen.',
         table(rows),
         "What a person was told meanwhile:\n\n" + ("\n".join(f"- {s}" for s in says) or "- nothing"),
     ]
     if broken:
         parts.append("Violations:\n\n" + "\n".join(broken))
+    if missing := list(undone(rows, wanted)):
+        parts.append("Not done:\n\n" + "\n".join(f"- {sentence}" for sentence in missing))
     deaths, violations = sum(row.deaths for row in rows), sum(len(row.violations) for row in rows)
     return "\n\n".join([*parts, f"deaths: {deaths}, violations: {violations}"]) + "\n"
 
 
-def spared(rows: Sequence[Row]) -> bool:
-    """Whether the monkey never took the stack on some desk, as far as it is known whom it took."""
-    known = [row for row in rows if row.whose]
-    return any(
-        not any(STACK in row.whose for row in known if row.desk == desk)
-        for desk in {row.desk for row in known}
-    )
+def undone(rows: Sequence[Row], wanted: Sequence[Job]) -> Iterator[str]:
+    """What was to be done and was not: too few deaths, too little time with the monkey, or whom it never took."""
+    for job in wanted:
+        own = [row for row in rows if (row.part, row.desk) == (job.part, job.desk)]
+        name = f"{job.desk}, {job.part}"
+        if (deaths := sum(row.deaths for row in own)) < len(job.dying):
+            yield f"{name}: {deaths} deaths of {len(job.dying)}"
+        if _loose(own) < job.seconds:
+            yield f"{name}: {_loose(own) / 60:.1f} minutes of {job.seconds / 60:g}"
+        if job.seconds and not any(row.whose for row in own):
+            yield f"{name}: the monkey took nobody"
+        elif job.seconds and not any(STACK in row.whose for row in own):
+            yield f"{name}: the monkey never took the stack"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -210,8 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=BENCH)
     told = parser.parse_args(arguments)
-    kept = Kept(told.out)
     wanted = list(jobs(told))
+    kept = Kept(told.out, wanted)
     if not told.resume:
         for job in wanted:
             kept.forget(job)
@@ -226,9 +260,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(all_of_it())
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print(report(kept.rows))
-    return int(any(row.violations for row in kept.rows) or spared(kept.rows))
+        if not any(row.violations for row in kept.rows):
+            shutil.rmtree(folder, ignore_errors=True)
+    print(report(kept.rows, wanted))
+    if any(folder.glob("*")):
+        print(f"What is left of the runs with a violation: {folder}")
+    return int(any(row.violations for row in kept.rows) or any(undone(kept.rows, wanted)))
 
 
 if __name__ == "__main__":
