@@ -12,8 +12,8 @@ from desk.control.day import mend_the_gateway
 from desk.control.errors import DeskError
 from desk.delivery.incidents import to_text
 from desk.delivery.layout import EVENTS, INBOX
-from desk.proving.cases import ANSWERED, STOPPED, Case, Done
-from desk.proving.plays import Day
+from desk.proving.cases import ANSWERED, ONCE, STOPPED, Case, Done
+from desk.proving.plays import ASKED, Day
 from desk.proving.relay import Relay
 from desk.proving.stage import Stage, all_fired, done, ended, introduce, replacement
 from desk.proving.stray import go_on, replaced
@@ -130,7 +130,22 @@ async def _answer(
         with contextlib.suppress(DeskError):  # the invoice agent has asked, and waits
             await fleet.until("no such event", timeout=_READ)
         asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
+    elif case.play.since == ASKED and case.way == ONCE:
+        await _asked_again(fleet, *relays.values())
     await _say(fleet, case.play)
+
+
+async def _asked_again(fleet: desks.FleetDesk, relay: Relay) -> None:
+    """The person takes some time: whoever is killed meanwhile is replaced, and its replacement asks too."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_READ):
+            await relay.fired.wait()
+    if relay.hits:
+        await fleet.log.wait(
+            lambda event: event["kind"] == "asked" and event["pid"] != relay.hits[0],
+            _LONG,
+            lambda: "Who was killed after it had asked was not followed by another who asks.",
+        )
 
 
 async def _say(fleet: desks.FleetDesk, play: Day) -> None:

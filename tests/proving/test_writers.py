@@ -60,6 +60,19 @@ def approved(read):
 
 invoice.first, invoice.get_json = approved(invoice.first), approved(invoice.get_json)
 """
+NOBODYS = """
+from desk.delivery import invoice
+
+ask = invoice.Invoice.gate_or_stored
+
+async def decided(self, ctx, incident, prompt):
+    rows, asked = self.f.laser.topic("fleet.events").replay(), 0
+    while some := await rows.poll():
+        asked += sum(message.json()["kind"] == "asked" for message in some)
+    return {"answer": "approved", "by": "person"} if asked > 1 else await ask(self, ctx, incident, prompt)
+
+invoice.Invoice.gate_or_stored = decided
+"""
 UNCLAIMED = """
 from desk.support import policy
 
@@ -239,6 +252,19 @@ async def test_the_judge_sees_that_a_no_was_taken_for_a_yes(
     row = await sweep.perform(stage, Case(DAYS["bill declined"], (kill,)))
     assert row.reached
     assert "['disputed'] came of what a person said: ['declined']" in row.violations
+
+
+@pytest.mark.parametrize(
+    ("write", "number"), [(Write("send", "fleet.events"), 4), (Write("send", "agent.sessions"), 2)]
+)
+async def test_the_judge_sees_that_who_had_asked_before_took_it_for_a_yes(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, number: int
+) -> None:
+    changed(tmp_path, monkeypatch, NOBODYS)
+    row = await sweep.perform(
+        stage, Case(DAYS["bill declined"], (Kill("invoice", Point(write, number, AFTER)),))
+    )
+    assert row.reached and "decided ['approved'], a person said ['declined']" in row.violations
 
 
 async def test_an_answer_that_could_not_be_given_is_a_violation(
