@@ -202,7 +202,7 @@ def report(rows: Sequence[Row], wanted: Sequence[Job] = ()) -> str:
         "process was alive and the supervisor, or the parent, has seen it die. Minutes are of whole runs, with "
         "starting, ending and judging; the monkey is loose from when it is let loose to when the work is done. What "
         "came of it is judged from the log, key-value state, views and the bank's file, and must be what the same work "
-        "comes to undisturbed, on both desks; nobody died on either when nobody was to. An event that is on the log "
+        "comes to undisturbed; nor may the stack have died when nobody killed it. An event that is on the log "
         'twice under one id counts as repeated; "resumes", "replays", "resumed" are what is meant to happen.',
         table(rows),
         "What a person was told meanwhile:\n\n" + ("\n".join(f"- {s}" for s in says) or "- nothing"),
