@@ -266,7 +266,7 @@ class Relay:
         if not self._admits:
             self._open.clear()
         try:
-            pid = await _owner(link.writer.get_extra_info("peername")[1], self.likely)
+            pid = await _owner(link.writer.get_extra_info("peername")[1], self.port, self.likely)
             os.kill(pid, self._hit)
         except (RuntimeError, ProcessLookupError):  # nobody was hit: the point is not reached
             self.hits.pop()
@@ -288,23 +288,24 @@ class Relay:
         return kept
 
 
-async def _owner(port: int, likely: Callable[[], int]) -> int:
-    """The process below this one whose end of a connection has that port."""
+async def _owner(port: int, to: int, likely: Callable[[], int]) -> int:
+    """The process below this one whose end of a connection to the port `to` has that port. Another's connection to
+    somewhere else may have the same.
+    """
     end = asyncio.get_running_loop().time() + _BORN
     while asyncio.get_running_loop().time() < end:
-        if (pid := likely()) and _has(pid, port):
+        if (pid := likely()) and _has(pid, port, to):
             return pid
         for process in psutil.Process().children(recursive=True):
-            if _has(process.pid, port):
+            if _has(process.pid, port, to):
                 return process.pid
         await asyncio.sleep(0.01)
     raise RuntimeError(f"No process of the desk is connected from port {port}.")
 
 
-def _has(pid: int, port: int) -> bool:
+def _has(pid: int, port: int, to: int) -> bool:
     try:
-        return any(
-            link.laddr and link.laddr.port == port for link in psutil.Process(pid).net_connections("tcp4")
-        )
+        links = psutil.Process(pid).net_connections("tcp4")
+        return any(link.raddr and (link.laddr.port, link.raddr.port) == (port, to) for link in links)
     except psutil.Error:
         return False

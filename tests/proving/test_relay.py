@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from desk.proving import relay as relays
 from desk.proving.frames import HEADER, Frames, Write
 from desk.proving.relay import AFTER, ANY, BEFORE, Point, Relay
 from tests.proving.test_frames import acknowledgement, name, request
@@ -181,6 +182,15 @@ async def test_what_was_held_back_arrives_even_when_its_process_has_ended() -> N
         relay.resume()
         await server.has(1)
         assert server.got == [SEND]
+
+
+async def test_a_connection_to_somewhere_else_is_nobodys() -> None:
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as server:
+        there = server.sockets[0].getsockname()[1]
+        _, writer = await asyncio.open_connection("127.0.0.1", there)
+        own = writer.get_extra_info("sockname")[1]
+        assert relays._has(os.getpid(), own, there) and not relays._has(os.getpid(), own, there + 1)
+        writer.close()
 
 
 async def test_a_hit_knows_every_occurrence_its_frame_was() -> None:

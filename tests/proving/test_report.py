@@ -67,6 +67,13 @@ def test_the_report_counts_points_deaths_violations_and_repeats() -> None:
     assert not report.complete(rows) and report.complete(rows[:1])
 
 
+def test_a_sweep_is_complete_when_nothing_broke_and_nearly_every_point_was_reached() -> None:
+    reached, missed = [row()], [row(hit=0)]
+    assert report.complete(reached * 99 + missed) and not report.complete(reached * 98 + missed * 2)
+    assert report.complete(reached * 198 + missed * 2) and not report.complete(reached * 197 + missed * 3)
+    assert not report.complete(reached * 999 + [row(broken=True)])
+
+
 def test_points_of_one_frame_are_one_kill() -> None:
     rows = [
         row(at="#2 to #4"),
@@ -206,3 +213,30 @@ def test_rows_of_a_file_that_was_named_stay_whatever_comes(
     said = "Stopped after 1 run. The same" if interrupted else "crash points: 1, deaths: 1, violations: 0"
     assert said in capsys.readouterr().out
     assert set(Rows(file).done) == {"a"} and out.exists() != interrupted
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_full_sweep_goes_on_where_everything_else_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interrupted: bool
+) -> None:
+    kept, out, told = tmp_path / "kept.jsonl", tmp_path / "prove.md", []
+
+    async def sweeps(told: object, rows: Rows) -> tuple[list[Row], dict[str, str]]:
+        rows.add("a", row())
+        return [row()], {"sample": "about"}
+
+    def rest(arguments: list[str]) -> int:
+        told.extend(arguments)
+        if interrupted:
+            raise KeyboardInterrupt
+        return 1
+
+    monkeypatch.setattr("desk.proving.__main__.both", sweeps)
+    monkeypatch.setattr("desk.proving.__main__.KEPT", kept)
+    monkeypatch.setattr("desk.proving.everything.main", rest)
+    monkeypatch.setattr("sys.argv", ["proving", "--full", "--seed", "3", "--out", str(out)])
+    assert main() == 1
+    assert told == ["--seed", "3", "--out", str(tmp_path / "everything.md")]
+    assert set(Rows(kept).done) == ({"a"} if interrupted else set())
+    said = "goes on from there" if interrupted else "Of everything else something is wrong or missing"
+    assert said in capsys.readouterr().out and "crash points: 1" in out.read_text()
