@@ -16,6 +16,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import cbor2
@@ -24,6 +25,19 @@ import laser_sdk as ls
 Outcome = Mapping[str, list[Any]]
 
 _SAME_MOMENT = 0.002  # seconds: the log and an event have their times from two processes
+_COMPLETED = 4  # the task state a session ends in
+_ORDER = {
+    "approved": "answered",
+    "declined": "answered",
+    "ledger started": "in the ledger",
+    "ledger found started": "in the ledger",
+    "paid": "paid",
+    "ledger done": "done in the ledger",
+    "ledger found done": "done in the ledger",
+    "reply": "replied",
+    "closed": "closed",
+}
+"""What the events of an issue say, in the order in which each is first said."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,7 @@ class Found:
     cases: Mapping[str, Any]
     claims: Mapping[str, Any]
     checkpoints: Mapping[str, Any]
+    texts: Mapping[str, Any]
     asked: Sequence[tuple[str, int, str, float]]
     paid: Sequence[tuple[str, int, str]]
 
@@ -99,6 +114,7 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
         cases=await kept(laser, "cases"),
         claims=await kept(laser, "claims"),
         checkpoints=await kept(laser, "checkpoints"),
+        texts=await kept(laser, "texts"),
         asked=asked,
         paid=paid,
     )
@@ -115,6 +131,8 @@ def verdict(run: Mapping[str, Any], found: Found) -> dict[str, Any]:
         *repeated(found),
         *misdecided(found),
         *misclosed(found),
+        *miswritten(found),
+        *disordered(found),
         *otherwise(found, outcome, run["expected"] or outcome),
     ]
     raw = {
@@ -142,7 +160,7 @@ def numbers(run: Mapping[str, Any], found: Found) -> Iterator[str]:
         yield f"closed {closed} times, {run['tickets']} due"
     if (replies := keys("response", "reply")) != run["issues"]:
         yield f"{replies} replies for {run['issues']} issues"
-    if len({bytes(record["body"]) for record in found.sent("response", "reply")}) > replies:
+    if len(worded(found)) > replies:
         yield "one reply in two wordings"
     if (questions := keys("command", "approve")) != asked:
         yield f"{questions} questions, {asked} due"
@@ -203,9 +221,7 @@ def outcome_of(found: Found) -> dict[str, list[Any]]:
     """What must come of a run wherever it is killed. Which issue is the last of a ticket, and closes it, is timing."""
     outcome = {
         "paid": sorted(set(found.paid)),
-        "replies": sorted(
-            {(r["idempotency_key"], bytes(r["body"]).decode()) for r in found.sent("response", "reply")}
-        ),
+        "replies": sorted(worded(found)),
         "refunds": sorted({(r["idempotency_key"], _text(r)) for r in found.sent("command", "refund")}),
         "questions": sorted({(r["idempotency_key"], _text(r)) for r in found.sent("command", "approve")}),
         "issues": sorted(
@@ -217,6 +233,11 @@ def outcome_of(found: Found) -> dict[str, list[Any]]:
         "events": sorted({place(e) for e in found.events if is_keyed(e) and e["kind"] != "closed"}),
     }
     return json.loads(json.dumps(outcome))
+
+
+def worded(found: Found) -> set[tuple[str, str]]:
+    """The replies that were sent: key and words."""
+    return {(r["idempotency_key"], bytes(r["body"]).decode()) for r in found.sent("response", "reply")}
 
 
 def _text(record: Mapping[str, Any]) -> str:
@@ -276,11 +297,56 @@ def misdecided(found: Found) -> Iterator[str]:
 
 
 def misclosed(found: Found) -> Iterator[str]:
-    """Where a ticket was closed by another issue, or as something else, than its case has."""
+    """Where a ticket was closed by another issue, or as something else, than its case has; or its session has not ended."""
     closed = {(e["ticket"], e["step"], e.get("state")) for e in found.of("closed")}
     due = {(t, c["closed_by"], c["issues"].get(c["closed_by"])) for t, c in found.cases.items()}
     if closed != due:
         yield f"closed {sorted(closed)}, in the cases {sorted(due, key=str)}"
+    tickets = by_conversation(found.lane)
+    ended = {
+        tickets.get(record["conversation"])
+        for record in found.sent("status", "session")
+        if record.get("last") and record["task_state"] == _COMPLETED
+    }
+    if lasting := sorted({ticket for ticket, _, _ in closed} - ended):
+        yield f"closed, and the session goes on: {', '.join(lasting)}"
+
+
+def miswritten(found: Found) -> Iterator[str]:
+    """Where a customer was sent other words than were saved for it before, or what was saved was not sent."""
+    saved = {(key, text["text"]) for key, text in found.texts.items()}
+    if (sent := worded(found)) != saved:
+        yield f"sent {sorted(sent - saved)}, saved {sorted(saved - sent)}"
+
+
+def disordered(found: Found) -> Iterator[str]:
+    """Where something was done before what it follows from. Whoever goes on after a kill says first what he found, so
+    the first events of an issue, whoever wrote them, are in this order. What is not there at all is judged elsewhere.
+    """
+    firsts: dict[str, dict[str, int]] = {}
+    closed: dict[str, int] = {}
+    tickets: dict[str, str] = {}
+    for number, event in enumerate(found.events):
+        what = _ORDER.get(f"ledger {event['state']}" if event["kind"] == "ledger" else event["kind"])
+        if what == "closed":
+            closed.setdefault(event["ticket"], number)
+        elif what:
+            firsts.setdefault(event["step"], {}).setdefault(what, number)
+            tickets[event["step"]] = event["ticket"]
+    for step, seen in firsts.items():
+        if tickets[step] in closed:
+            seen["closed"] = closed[tickets[step]]
+        there = [what for what in dict.fromkeys(_ORDER.values()) if what in seen]
+        for earlier, later in pairwise(there):
+            if seen[later] < seen[earlier]:
+                yield f"{step}: {later} before {earlier}"
+
+
+def by_conversation(lane: Sequence[Mapping[str, Any]]) -> dict[Any, str]:
+    """Conversation -> ticket."""
+    return {
+        r["conversation"]: json.loads(r["body"])["ticket"] for r in lane if r.get("operation") == "triage"
+    }
 
 
 def difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
@@ -292,9 +358,7 @@ def difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
 
 def late(lookups: Sequence[Mapping[str, Any]], lane: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an order was looked up again although the ticket's session held its record."""
-    tickets = {
-        r["conversation"]: json.loads(r["body"])["ticket"] for r in lane if r.get("operation") == "triage"
-    }
+    tickets = by_conversation(lane)
     calls = [record for record in lane if record.get("tool") == "order_lookup"]
     orders = {c["correlation"]: json.loads(c["body"])["order"] for c in calls if c["kind"] == "command"}
     known = [

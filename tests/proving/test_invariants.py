@@ -55,6 +55,7 @@ def tool(kind: str, at: float, **fields: Any) -> dict[str, Any]:
             "body": b'{"order": "1042"}', **fields}  # fmt: skip
 
 
+END = {"kind": "status", "operation": "session", "conversation": b"c", "last": True, "task_state": 4}
 HONEST = Found(
     events=(
         event(1, "triage", "t-1"),
@@ -82,6 +83,7 @@ HONEST = Found(
         answer(True),
         envelope("command", "refund", REFUND, DUE),
         envelope("response", "reply", REPLY, TEXT),
+        END,
     ),
     dead=0,
     ledger={REFUND: {"ticket": "t-1", "cents": 4900, "state": "done"}},
@@ -89,6 +91,7 @@ HONEST = Found(
     cases={"t-1": {"issues": {STEP: "refunded"}, "closed_by": STEP}},
     claims={"1042:duplicate": STEP},
     checkpoints={STEP: {"cp": "…"}},
+    texts={REPLY: {"text": TEXT, "by": "mock"}},
     asked=((REFUND, 4900, "c-17", 12.0),),
     paid=((REFUND, 4900, "c-17"),),
 )
@@ -114,10 +117,30 @@ def also_sent(*envelopes: dict[str, Any]) -> Found:
 
 
 def replied(text: str) -> Found:
-    last = envelope("response", "reply", REPLY, text)
-    return replace(HONEST, lane=(*HONEST.lane[:-1], last))
+    """The run with another reply, which is saved and sent."""
+    lane = tuple(envelope("response", "reply", REPLY, text) if e == SENT else e for e in HONEST.lane)
+    return replace(HONEST, lane=lane, texts={REPLY: {"text": text, "by": "mock"}})
 
 
+def moved(place: str, before: str) -> Found:
+    """The run with an event (a kind, or kind:state) where it must not yet be."""
+    [event_there] = [e for e in HONEST.events if e["id"] == event(0, place)["id"]]
+    rest = without(place).events
+    to = [e["id"] for e in rest].index(event(0, before)["id"])
+    return replace(HONEST, events=(*rest[:to], event_there, *rest[to:]))
+
+
+def instead(place: str, other: dict[str, Any]) -> Found:
+    """The run with another event in the place of one: a kind, or kind:state."""
+    gone = event(0, place)["id"]
+    return replace(HONEST, events=tuple(other if e["id"] == gone else e for e in HONEST.events))
+
+
+def unsent(*envelopes: dict[str, Any]) -> Found:
+    return replace(HONEST, lane=tuple(e for e in HONEST.lane if e not in envelopes))
+
+
+SENT = envelope("response", "reply", REPLY, TEXT)
 AGAIN = (REFUND, 4900, "c-17", 13.5)
 REPLAY = event(20, "replay", key=False)
 STARTED, DONE = (event(20, f"ledger:found {state}", key=False) for state in ("started", "done"))
@@ -134,9 +157,9 @@ def test_an_honest_run_passes() -> None:
         replace(also(STARTED), asked=(*HONEST.asked, AGAIN)),  # killed after the bank had paid
         also(event(4.59, "looking_up", key=False, text="order 1042")),  # before the log had the record
         replace(without("checkpoint", "lookup"), events=(*without("checkpoint", "lookup").events, REPLAY)),
-        replace(without("ledger:started"), events=(*without("ledger:started").events, STARTED)),
-        replace(without("ledger:done"), events=(*without("ledger:done").events, DONE)),
-        also_sent(HONEST.lane[-1], answer(True), answer(False)),  # a late answer changes nothing
+        instead("ledger:started", STARTED),
+        instead("ledger:done", DONE),
+        also_sent(SENT, END, answer(True), answer(False)),  # a late answer changes nothing
     ],
 )
 def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Found) -> None:
@@ -147,10 +170,8 @@ def test_the_bank_asked_after_the_ledger_was_done_is_seen() -> None:
     known = "the bank was asked after the ledger was done"
     late = replace(HONEST, asked=(*HONEST.asked, (REFUND, 4900, "c-17", 14.5)))
     assert violations(late) == [known] == violations(late, None)
-    found = without(
-        "ledger:done"
-    )  # killed between the entry and its event: the next one found it done, and asked
-    found = replace(found, events=(*found.events, DONE), asked=(*HONEST.asked, (REFUND, 4900, "c-17", 20.5)))
+    # killed between the entry and its event: the next one found it done, and asked
+    found = replace(instead("ledger:done", DONE), asked=(*HONEST.asked, (REFUND, 4900, "c-17", 20.5)))
     assert violations(found) == [known] == violations(found, None)
 
 
@@ -230,9 +251,33 @@ def test_a_decline_that_is_paid_is_seen() -> None:
     assert any(v.startswith(f"the first answer to {STEP} was no") for v in violations(found, None))
 
 
+def test_one_reply_in_two_wordings_is_seen_wherever_two_tickets_are_answered_alike() -> None:
+    other = "t-2:resolve-1:reply"
+    found = also_sent(
+        envelope("response", "reply", other, TEXT), envelope("response", "reply", other, "Other words.")
+    )
+    assert "one reply in two wordings" in violations(found, None)
+    assert "one reply in two wordings" not in violations(
+        also_sent(envelope("response", "reply", other, TEXT)), None
+    )
+
+
+def test_a_ticket_closed_before_its_other_issue_is_answered_is_seen() -> None:
+    other = "t-1:resolve-2"
+    assert f"{other}: closed before replied" in violations(also(event(17, "reply", other)), None)
+
+
+def test_what_is_replied_to_before_the_money_is_paid_is_seen_on_a_replay() -> None:
+    """Killed after `started`, the next one told the customer first."""
+    found = instead("ledger:started", STARTED)
+    *before, paid, done, reply, closed = found.events
+    said = violations(replace(found, events=(*before, reply, closed, paid, done)))
+    assert said == [f"{STEP}: replied before done in the ledger"]
+
+
 BROKEN = [
     (without("closed:refunded"), "closed 0 times, 1 due"),
-    (replace(HONEST, lane=HONEST.lane[:-1]), "0 replies for 1 issues"),
+    (unsent(SENT), "0 replies for 1 issues"),
     (also_sent(envelope("response", "reply", REPLY, "Other words.")), "one reply in two wordings"),
     (also_sent(envelope("command", "approve", "another", DUE)), "2 questions, 1 due"),
     (also_sent(envelope("command", "refund", "another", DUE)), "2 refunds, 1 due"),
@@ -257,6 +302,17 @@ BROKEN = [
      f"the first answer to {STEP} was yes by person, done was (set(), True, 'refunded')"),
     (without("paid"), f"not on the log: {STEP}:paid"),
     (also(event(9, "policy:late")), f"on the log too: {STEP}:policy:late"),
+    (unsent(END), "closed, and the session goes on: t-1"),
+    (replace(unsent(END), lane=(*unsent(END).lane, {**END, "last": False, "task_state": 2})),
+     "closed, and the session goes on: t-1"),
+    (replace(HONEST, texts={}), f"sent [('{REPLY}', '{TEXT}')], saved []"),
+    (replace(HONEST, texts={**HONEST.texts, "t-1:resolve-2:reply": {"text": "Never sent.", "by": "mock"}}),
+     "sent [], saved [('t-1:resolve-2:reply', 'Never sent.')]"),
+    (moved("ledger:started", "approved"), f"{STEP}: in the ledger before answered"),
+    (moved("paid", "ledger:started"), f"{STEP}: paid before in the ledger"),
+    (moved("ledger:done", "paid"), f"{STEP}: done in the ledger before paid"),
+    (moved("reply", "ledger:done"), f"{STEP}: replied before done in the ledger"),
+    (moved("closed:refunded", "reply"), f"{STEP}: closed before replied"),
 ]  # fmt: skip
 
 
