@@ -141,8 +141,9 @@ async def mend_the_gateway(desk: fleet.FleetDesk) -> None:
         await desk.until("parked", "day_over", timeout=110)
         if await desk.parked():
             await desk.fix_and_redrive()
-        if any(e["kind"] == "day_over" for e in desk.events()) and not await desk.parked():
-            return
+        over = any(e["kind"] == "day_over" for e in desk.events())
+        if over and all(exc["state"] == "closed" for exc in (await desk.exceptions()).values()):
+            return  # no sooner: a message may still be on its third attempt when the vans are in
         await asyncio.sleep(0.1)
 
 
