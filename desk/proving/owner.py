@@ -10,7 +10,6 @@ gets}. When it is done it stays until stdin ends, so that the stack can be asked
 import argparse
 import asyncio
 import contextlib
-import functools
 import json
 import sys
 import time
@@ -39,6 +38,7 @@ STACK = "stack"
 _LONG = 600.0  # seconds: a desk may be killed many times meanwhile
 _HOLD = 1.0  # seconds: without a hold the tickets can be done before anybody has been killed
 _DAY = "d1"
+_HEARD = 5.0  # seconds within which a ticket that was sent before is heard of, when everybody is up
 _WRITTEN = 15.0  # seconds within which what the supervisor has to say is on the log
 _TICKETS = [play for play in PLAYS.values() if play.name == play.scenario]
 
@@ -65,10 +65,14 @@ async def own(told: argparse.Namespace) -> None:
             names = [*(SUPPORT_AGENTS if told.desk == SUPPORT else FLEET), STACK]
             await desk.supervisor.chaos(True, every=told.chaos, seed=told.seed, names=names)
         since = time.monotonic()
-        living = asyncio.create_task(_tickets(desk, told.rounds) if told.desk == SUPPORT else _day(desk))
+        living = asyncio.create_task(
+            _tickets(desk, told.rounds, told.resume) if told.desk == SUPPORT else _day(desk)
+        )
         await asyncio.wait({living, gone, alone}, return_when=asyncio.FIRST_COMPLETED)
         loose = round(time.monotonic() - since, 2) if told.chaos else 0.0
         if not living.done():
+            living.cancel()
+            await asyncio.wait({living})
             raise DeskError(gone.result() if gone.done() else "Nobody owns this owner any more.")
         await living
         if told.chaos:
@@ -154,7 +158,7 @@ async def _all_written(desk: Any, since: float) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def _tickets(desk: SupportDesk, rounds: int) -> None:
+async def _tickets(desk: SupportDesk, rounds: int, resumed: bool) -> None:
     """A ticket of each scenario, so many times over, one round after the other: those nobody has heard of are opened,
     all are seen through.
 
@@ -166,9 +170,12 @@ async def _tickets(desk: SupportDesk, rounds: int) -> None:
         tickets = [
             _ticket(play.scenario, times, n) for n, play in enumerate(_TICKETS, times * len(_TICKETS) + 1)
         ]
+        if resumed:
+            heard = (desk.until(t, "triage", timeout=_HEARD) for t in tickets if not desk.events(t))
+            await asyncio.gather(*heard, return_exceptions=True)
         for ticket in tickets:
             if not desk.events(ticket):
-                await _again(desk, functools.partial(_open, ticket=ticket))
+                await _open(desk, ticket)
         await asyncio.gather(*(desk.see_through(ticket, timeout=_LONG) for ticket in tickets))
 
 
@@ -178,9 +185,10 @@ def _ticket(scenario: str, opened: int, number: int) -> Ticket:
 
 
 async def _open(desk: SupportDesk, ticket: Ticket) -> None:
-    await desk.lane.begin(ticket)
+    """Begun before anything is sent, and not once more after that: it could have ended by then."""
+    await _again(desk, lambda desk: desk.lane.begin(ticket))
     for _ in range(2 if SCENARIOS[ticket.scenario].twice else 1):
-        await desk.lane.send(ticket)
+        await _again(desk, lambda desk: desk.lane.send(ticket))
 
 
 async def _day(desk: FleetDesk) -> None:
