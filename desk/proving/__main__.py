@@ -1,8 +1,8 @@
 """`python -m desk.proving [--full]`: kill both desks' processes at their writes, and prove nothing was broken.
 
 Writes its section of bench/prove.md; a full sweep then kills everything else, for the bench/everything.md beside it.
-Exit 0 only when no invariant was violated and the kills fired (one in a hundred may not: which of several processes
-makes a topic, or how often a cursor is saved, is another each time).
+Exit 0 only when no invariant was violated and every kill fired, except where a write is not made each time: which of
+several processes makes a topic, and how often a cursor is saved, are timing.
 """
 
 import argparse

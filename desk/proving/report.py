@@ -25,8 +25,8 @@ _RAW = {
         "disputes",
     ),
 }
-_RACES = 100
-"""Of so many points one may be a write that is not made each time."""
+_RACES = ("operation 132", " set cursors ")
+"""Writes that are not made each time: who makes a topic is who comes first; how often a cursor is saved is timing."""
 TITLES = {
     "support": "Support desk: every write",
     "delivery": "Delivery desk: every write",
@@ -194,7 +194,9 @@ def merged(old: str, new: Mapping[str, str], last: str) -> str:
 
 
 def complete(rows: Iterable[Row]) -> bool:
-    """Whether nothing of the desks as shipped was broken, and as many points were reached as can be each time."""
-    shipped = [row for row in rows if row.way in WAYS]
-    missed = sum(not row.reached for row in shipped)
-    return missed <= max(1, len(shipped) // _RACES) and not any(row.violations for row in shipped)
+    """Whether nothing of the desks as shipped was broken, and every point was reached that can be each time."""
+
+    def sure(row: Row) -> bool:
+        return not any(write in row.places for write in _RACES)
+
+    return not any(row.violations or (not row.reached and sure(row)) for row in rows if row.way in WAYS)
