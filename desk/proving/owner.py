@@ -203,7 +203,7 @@ async def _day(desk: FleetDesk) -> None:
         await asyncio.gather(*people, return_exceptions=True)
 
 
-async def _again(desk: FleetDesk, person: Any) -> None:
+async def _again(desk: Any, person: Any) -> None:
     """A person whose stack went away, or who has waited long, tries again."""
     while True:
         try:
