@@ -5,12 +5,15 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from desk.control.errors import DeskError
 from desk.proving import everything, lives, owner
 from desk.proving.everything import Job, Kept, Row, jobs, report, undone
 from desk.proving.lives import BIRTH, GROUP, KERNEL, STACK, SUPERVISOR, Outcome, live, undisturbed
@@ -170,6 +173,49 @@ def test_whom_the_monkey_took_is_not_who_left_by_itself() -> None:
     ]
     assert owner.taken(rows, {"triage": 3, STACK: 2, "resolver": 1, "billing": 0}) == {STACK: 1, "triage": 1}
     assert owner.fallen(rows) == 1
+
+
+class Desk:
+    """A support desk whose stack refuses the first of each; heard: tickets that something has happened to; slow: those
+    it only hears of when it is up.
+    """
+
+    def __init__(self, heard: Sequence[str], slow: Sequence[str]) -> None:
+        self.heard, self.slow = [*heard], slow
+        self.lane, self.did, self.seen = self, Counter[tuple[str, str]](), Counter[str]()
+
+    def events(self, ticket: str) -> list[str]:
+        return [ticket] if ticket in self.heard else []
+
+    async def until(self, ticket: str, kind: str, timeout: float) -> None:
+        if ticket not in self.slow:
+            raise DeskError("nothing came")
+        self.heard.append(ticket)
+
+    async def begin(self, ticket: str) -> None:
+        self._do("begin", ticket)
+
+    async def send(self, ticket: str) -> None:
+        self._do("send", ticket)
+
+    async def see_through(self, ticket: str, timeout: float) -> None:
+        self.seen[ticket] += 1
+
+    def _do(self, what: str, ticket: str) -> None:
+        self.did[what, str(ticket)] += 1
+        if self.did[what, ticket] == 1:
+            raise DeskError("the stack was away")
+
+
+async def test_resumed_the_owner_opens_whom_nobody_has_heard_of_and_nobody_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = [f"t-{n}" for n in range(1, 15)]
+    desk: Any = Desk([name for name in names if name not in ("t-5", "t-6")], slow=["t-6"])
+    await owner._tickets(desk, 1, resumed=True)
+    assert desk.did == {("begin", "t-5"): 2, ("send", "t-5"): 2}  # it goes on sending without beginning anew
+    assert desk.seen == dict.fromkeys(names, 1)
+    assert "opened" in capsys.readouterr().out
 
 
 def test_more_rounds_are_other_orders_where_there_are_any() -> None:
