@@ -223,7 +223,7 @@ async def test_the_judge_sees_that_a_reply_was_written_anew(
     changed(tmp_path, monkeypatch, UNSAVED)
     kill = Kill("billing", Point(Write("send", "agent.sessions"), 1, AFTER))
     row = await sweep.perform(stage, Case(PLAYS["other words"], (kill,)))
-    assert row.reached and row.violations == ("one reply in two wordings",)
+    assert row.reached and "one reply in two wordings" in row.violations
 
 
 @pytest.mark.parametrize(
