@@ -42,7 +42,7 @@ def as_markdown(about: dict[str, Any], systems: dict[str, System]) -> str:
             "By one script, `bench/rivals/lines.py`: code lines, this benchmark's own left out. *Durability*: what is "
             "there more than in the same ticket without it: for the rivals than in plain Python, for this desk than in its "
             "baseline agents. There every function with one line for durability counts whole, texts and events included, "
-            "with its helpers: an upper bound. *Queue*: what delivers tickets and answers where the system brings nothing for it. Libraries, servers and clients "
+            "with its helpers; left out are `finish` and `Desk.hand`, which the baseline runs on too, for all that a claim and derived keys stand in them. *Queue*: what delivers tickets and answers where the system brings nothing for it. Libraries, servers and clients "
             "(two calls each) are not counted, nor what starts a dead process again.",
             _table(("system", "ticket", "durability", "queue"), _rows_lines(systems)),
             "## Where this desk is behind, and why",

@@ -22,7 +22,9 @@ _ENDS = ("delivered", "failed", "returned")
 
 def stack_is_importable() -> bool:
     try:
-        importlib.import_module("desk.stack")
+        importlib.import_module(
+            "desk.stack.__main__"
+        )  # a folder nobody may read is an empty namespace to Python
     except ImportError:
         return False
     return True
