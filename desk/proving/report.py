@@ -44,7 +44,9 @@ Support: a violation is a ticket not closed once, or otherwise than its case say
 one by its key, or has other words or another amount than without a kill; a payment too many, or other than handed over
 and entered in the ledger (key, amount, payee); a refund that is not done in the ledger, or for which the bank is asked
 after it is; a decision other than the answer that came first, or not acted on; a lookup after a recorded result; a hold
-repeated; a dead letter; an outcome of an issue, a claim, a checkpoint or a keyed event missing or too many.
+repeated; a dead letter; an outcome of an issue, a claim, a checkpoint or a keyed event missing or too many; a text sent
+that is not the one saved; a log out of order (answer, ledger, payment, reply, closing); a closed ticket whose session has
+not ended.
 
 Delivery: a violation is a parcel not ended once; an exception not closed once; a step not completed once; a change
 applied twice; a hold repeated; a customer told twice by key or in two wordings, or a text left unsent; a delay not
@@ -138,7 +140,7 @@ def about(
     return (
         f"{len(once)} (seed {seed}) of the {points} points of the {desk} desk in {scenarios} scenarios, which are "
         f"{distinct(once)} distinct frames (an acknowledgement of several records is one frame and as many points), "
-        f"and {others} in other ways; the last go took {seconds:.0f} s with {workers} workers on {cores} cores."
+        f"and {others} in other ways; the last go took {seconds:.0f} s with {counted(workers, 'worker')} on {cores} cores."
     )
 
 
