@@ -16,8 +16,9 @@ from desk.proving.stage import python, replacement
 from desk.runtime.events import Events
 from desk.support.agent import EVENTS
 
-_STAND = 2.0  # seconds the agent waits at its place, to be stopped there
-_PATIENCE = 15.0  # seconds for the first process to finish what it was at
+_CONTINUED = 0.5  # seconds the first process waits when it goes on: its connections have ended meanwhile
+_PATIENCE = 60.0  # seconds for the first process to finish what it was at
+_UNHURRIED = "600"  # seconds until who stands still is taken for hung: here it is meant to
 _LOOK = 0.01
 
 
@@ -41,7 +42,13 @@ async def outlived(desk: SupportDesk, agent: str, at: str, **switches: str) -> T
     login, _, where = desk.supervisor.connection.rpartition("@")
     host, _, port = where.partition(":")
     relay = Relay(host, int(port))
-    mine = {"connection": f"{login}@127.0.0.1:{await relay.open()}", "die_at": at, "die_wait": f"{_STAND:g}"}
+    mine = {
+        "connection": f"{login}@127.0.0.1:{await relay.open()}",
+        "die_at": at,
+        "stands": "1",
+        "die_wait": f"{_CONTINUED:g}",
+        "hang_after": _UNHURRIED,
+    }
     try:
         await desk.restart(agent, **mine, **switches)
         ticket = await desk.open_ticket("duplicate")
