@@ -10,7 +10,6 @@ import importlib
 import logging
 import os
 import sys
-import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -20,14 +19,11 @@ import laser_sdk as ls
 
 from desk.runtime.connect import StackUnreachable, connect, connection_lost
 from desk.runtime.events import Events
+from desk.runtime.pulse import HANG, Pulse, leave
 from desk.runtime.spec import Spec
 from desk.settings import Settings
 
 Handler = Callable[[Any, Any], Awaitable[None]]
-BEAT = 0.5
-"""Seconds between two signs of life. A handler that waits gives them, one that blocks the loop does not."""
-HANG = 15.0
-"""Seconds without one after which a process is taken for hung; the switch `hang_after` overrides it."""
 
 # What spawn_agent is given unless the desk says otherwise.
 _SPAWN_OPTIONS: Mapping[str, Any] = {
@@ -111,12 +107,6 @@ def ending_when_lost(handler: Handler) -> Handler:
     return guarded
 
 
-def leave(last_words: str) -> NoReturn:
-    """End this process now, with one line on stderr."""
-    print(last_words, file=sys.stderr, flush=True)
-    os._exit(1)
-
-
 def run(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
     """Import the spec's module and live its `main`, telling the supervisor "up" once and "beat" again and again.
 
@@ -134,7 +124,7 @@ def run(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
 async def _live(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
     """The switch `connection` is a way to the stack of this process's own."""
     hang = float(spec.switches.get("hang_after") or HANG)
-    beating = asyncio.create_task(_beat(tell, hang))
+    beating = asyncio.create_task(Pulse(lambda: tell("beat"), hang).beat())
     try:
         main = importlib.import_module(spec.module).main
         laser = await connect(spec.switches.get("connection") or spec.connection, spec.stream)
@@ -147,15 +137,3 @@ async def _live(spec: Spec, tell: Callable[[str], None]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
-
-
-async def _beat(tell: Callable[[str], None], hang: float) -> None:
-    """Tell that the loop turns. Who was held up for so long that it may have been replaced leaves at once: whatever
-    it still meant to do, its replacement has done.
-    """
-    while True:
-        tell("beat")
-        last = time.monotonic()
-        await asyncio.sleep(BEAT)
-        if (silent := time.monotonic() - last) > hang:
-            leave(f"Held up for {silent:.0f} s: another process may have taken over.")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from desk.runtime.process import HANG
+from desk.runtime.pulse import HANG
 from desk.runtime.spec import Spec
 from desk.supervisor import folder as folders
 from desk.supervisor.backoff import Backoff
@@ -23,9 +23,6 @@ STACK = "stack"
 _WRITE_FIRST = 0.25  # seconds a `killed` event may delay its SIGKILL
 _COME_UP = 30.0  # seconds for a process to come up
 _BETWEEN_LIVES = 5.0  # seconds a kill waits for a process that is just being replaced
-_HANG = (
-    15.0  # seconds without a sign of life after which a process is hung; the switch `hang_after` overrides it
-)
 _LOOK = 0.5  # seconds between two looks for hung processes
 _GO = 1.0  # seconds for a signal to end a process; SIGTERM ends an agent at once, unless it is stopped
 

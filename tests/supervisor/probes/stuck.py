@@ -1,9 +1,11 @@
-"""A probe whose first process blocks in its handler: a loop that turns no more. The next one finishes the work.
+"""A probe whose first process turns its loop no more in its handler. The next one finishes the work.
 
-The switch `block` says for how many seconds.
+It blocks for as many seconds as the switch `block` says; without one it stops, until somebody continues it.
 """
 
 import json
+import os
+import signal
 import time
 
 from desk.runtime.process import Process
@@ -16,7 +18,11 @@ async def main(me: Process) -> None:
         blocked = me.folder / "blocked"
         if not blocked.exists():
             blocked.touch()
-            time.sleep(float(me.switches["block"]))  # noqa: ASYNC251 (this is what is tried)
+            if me.on("block"):
+                time.sleep(float(me.switches["block"]))  # noqa: ASYNC251 (this is what is tried)
+            else:
+                os.kill(me.pid, signal.SIGSTOP)
+            (me.folder / "went on").touch()
         await me.event("finished", ticket=ticket)
 
     await me.serve("agent.sessions", work, operations=["work"], max_partitions=2)
