@@ -38,6 +38,27 @@ _EARLIER = re.compile(r" Sorry, this is the \w+ time we've been late to you, and
 _OF_LIVES = frozenset({"agent_up", "died", "killed", "start", "checkpoint", "replay", "holding", "resume"})
 _OF_TROUBLE = frozenset({"retry", "dead_letter", "parked", "fixed", "redriven"})
 """Kinds of events that another day need not have: how often depends on who is killed where, and on real time."""
+_STAGES = (
+    ("failed", "order", "bill"),
+    ("exception",),
+    ("start assess",),
+    ("step assess",),
+    ("start replan", "start assign"),
+    ("checkpoint replan", "checkpoint assign", "replay replan", "replay assign"),
+    ("step replan", "step assign"),
+    ("start notify",),
+    ("told notify",),
+    ("step notify",),
+    ("start invoice-check",),
+    ("fork invoice-check",),
+    ("asked invoice-check",),
+    ("disputed", "paid", "undecided"),
+    ("step invoice-check",),
+    ("bill_answer",),
+    ("closed",),
+)
+"""What the events of an exception say, in the order in which each is first said: by any one of a line."""
+_STAGE = {what: number for number, line in enumerate(_STAGES) for what in line}
 _SHOWN = 300  # characters of a difference
 
 
@@ -65,7 +86,10 @@ class Day:
     @property
     def events(self) -> list[Event]:
         """The events, each once, where it came first."""
-        return list({event["id"]: event for event in reversed(self.everything)}.values())[::-1]
+        once: dict[str, Event] = {}
+        for event in self.everything:
+            once.setdefault(event["id"], event)
+        return list(once.values())
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds, each once."""
@@ -158,6 +182,7 @@ def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
         *reports(found),
         *bill(run, found),
         *unsaid(found),
+        *disordered(found),
         *otherwise(outcome, run["expected"] or outcome),
     ]
     raw = {
@@ -352,6 +377,27 @@ def unsaid(found: Day) -> Iterator[str]:
                 and ("resume", incident, None, pid) not in said
             ):
                 yield f"{incident} closed by a process that never resumed it"
+
+
+def disordered(found: Day) -> Iterator[str]:
+    """Where something of an exception was done before what it follows from: a customer told before the plan is there,
+    a step ended before all are told, a bill dealt with before anybody was asked, an exception closed before its last
+    step. Whoever goes on after a kill says first what he found, so what is said first, whoever said it, is in this
+    order. What is not there at all is judged elsewhere.
+    """
+    said: dict[str, dict[int, list[tuple[int, str]]]] = {}
+    for at, event in enumerate(found.events):
+        what = " ".join(filter(None, (event["kind"], event.get("step"))))
+        if event.get("incident") and what in _STAGE:
+            of_it = said.setdefault(event["incident"], {})
+            of_it.setdefault(_STAGE[what], []).append((at, what))
+    for incident, stages in said.items():
+        for before, after in itertools.pairwise(sorted(stages)):
+            earlier, later = stages[before], stages[after][0]
+            # One who did not know that the work was done may begin it late; texts are told by key, each once.
+            due = earlier[-1] if earlier[0][1] == "told notify" else earlier[0]
+            if later < due:
+                yield f"{incident}: {later[1]} before {due[1]}"
 
 
 def otherwise(outcome: Outcome, expected: Outcome) -> Iterator[str]:

@@ -40,29 +40,36 @@ def report(minute: float, metres: float, van: str = "van-1") -> dict[str, Any]:
 
 PLANNING = {"agent": "routing-1", "incident": MISSED, "step": "replan"}
 CHECKING = {"agent": "invoice", "incident": BILL, "step": "invoice-check"}
+PROBLEM = event("e-0", "failed", "simulator", incident=MISSED, van="van-1", stop="s-1")
 OPENED = event("e-1", "exception", "dispatch", incident=MISSED)
 STARTED = event("e-2", "start", **PLANNING)
 PLANNED = event("e-3", "checkpoint", **PLANNING)
 HOLDING = event("e-4", "holding", **PLANNING)
 STEP = event("e-5", "step", **PLANNING, text="moved to the end of the round")
 TOLD = event("e-7", "told", "customer", incident=MISSED, step="notify", stop="s-1", text=TEXT)
+START_NOTIFY = event("e-6", "start", "customer", incident=MISSED, step="notify")
+TOLD_TOO = {**TOLD, "id": "e-7b", "stop": "s-2"}
+STEP_NOTIFY = event("e-8", "step", "customer", incident=MISSED, step="notify")
 CLOSED = event("e-9", "closed", "dispatch", incident=MISSED)
 DELIVERED = event("e-a", "delivered", "simulator", van="van-1", stop="s-1", minute=90.0)
 SHOWN = event("e-d", "fork", **CHECKING, text="1 row on bill-d1-bill.")
 ASKED = event("e-e", "asked", **CHECKING, hold=1935)
 OVER = event("e-f", "disputed", "invoice", incident=BILL, by="person", text=HELD)
+CHECKED = event("e-h", "step", **CHECKING)
+CLOSED_BILL = event("e-i", "closed", "dispatch", incident=BILL)
 HONEST = Day(
     everything=(
         life("l-1", "dispatch", 1),
         life("l-2", "simulator", 1),
+        PROBLEM,
         OPENED,
         STARTED,
         PLANNED,
         HOLDING,
         STEP,
-        event("e-6", "start", "customer", incident=MISSED, step="notify"),
+        START_NOTIFY,
         TOLD,
-        event("e-8", "step", "customer", incident=MISSED, step="notify"),
+        STEP_NOTIFY,
         CLOSED,
         DELIVERED,
         event("e-b", "bill", "simulator", incident=BILL, bill={"total": 12345}),
@@ -71,8 +78,8 @@ HONEST = Day(
         SHOWN,
         ASKED,
         OVER,
-        event("e-h", "step", **CHECKING),
-        event("e-i", "closed", "dispatch", incident=BILL),
+        CHECKED,
+        CLOSED_BILL,
     ),
     dead=0,
     rounds={"van-1": {"applied": [MISSED], "drops": [], "retry": [], "back": []}},
@@ -94,7 +101,7 @@ HONEST = Day(
     forks=(),
     views={
         "delivered": Counter({("van-1", "s-1"): 1}),
-        "failed": Counter(),
+        "failed": Counter({("van-1", "s-1"): 1}),
         "returned": Counter(),
     },
 )
@@ -116,6 +123,13 @@ def without(*events: dict[str, Any], found: Day = HONEST) -> Day:
 def instead(old: dict[str, Any], *new: dict[str, Any]) -> Day:
     at = HONEST.everything.index(old)
     return replace(HONEST, everything=(*HONEST.everything[:at], *new, *HONEST.everything[at + 1 :]))
+
+
+def sooner(this: dict[str, Any], than: dict[str, Any]) -> Day:
+    """What came later is on the log right before something else."""
+    rest = [event for event in HONEST.everything if event != this]
+    at = rest.index(than)
+    return replace(HONEST, everything=(*rest[:at], this, *rest[at:]))
 
 
 def turned(kind: str = "paid", text: str = PAID, outcome: str = "paid", hold: int = 0) -> Day:
@@ -149,6 +163,8 @@ REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
         instead(STEP, STEP_AGAIN),  # between the result and its event
         instead(CLOSED, DISPATCH_AGAIN, RESUMED, {**CLOSED, **AGAIN}),
         instead(OPENED, DISPATCH_AGAIN, OPENED),  # dispatch died with nothing open
+        also(STARTED_AGAIN),  # stopped before it could say that it began, and continued
+        instead(CLOSED, CLOSED, {**TOLD, **AGAIN}),  # told again by one who did not know
         instead(OVER, {**SHOWN, "id": "x", **AGAIN}, OVER),  # checked again, after the answer was stored
         replace(REPLACED, positions=(report(0.0, 0.0), report(0.72, 240.0))),  # killed with reports in hand
         replace(instead(STEP, SIMULATOR_AGAIN, STEP), positions=(*HONEST.positions, report(0.36, 120.0))),  # overtaken
@@ -238,6 +254,14 @@ BROKEN = [
     (instead(STEP, STARTED_AGAIN, STEP_AGAIN), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
     (without(SHOWN), f"asked about {BILL} without a fork on the log"),
     (instead(CLOSED, DISPATCH_AGAIN, {**CLOSED, **AGAIN}), f"{MISSED} closed by a process that never resumed it"),
+    (sooner(CLOSED, STEP_NOTIFY), f"{MISSED}: closed before step notify"),
+    (sooner(TOLD, STEP), f"{MISSED}: told notify before start notify"),
+    (sooner(START_NOTIFY, STEP), f"{MISSED}: start notify before step replan"),
+    (sooner(STEP, PLANNED), f"{MISSED}: step replan before checkpoint replan"),
+    (instead(STEP_NOTIFY, STEP_NOTIFY, TOLD_TOO), f"{MISSED}: step notify before told notify"),
+    (sooner(OPENED, PROBLEM), f"{MISSED}: exception before failed"),
+    (sooner(OVER, ASKED), f"{BILL}: disputed before asked invoice-check"),
+    (sooner(CLOSED_BILL, CHECKED), f"{BILL}: closed before step invoice-check"),
 ]  # fmt: skip
 
 

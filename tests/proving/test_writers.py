@@ -86,6 +86,36 @@ async def anew(kv, key, work):
 
 agent.once = anew
 """
+DONE_BEFORE_IT_IS = """
+from desk.delivery import customer
+
+notify = customer.Customer.notify
+
+async def hasty(self, exc, outputs):
+    if await customer.get_json(self.f.results, f"{exc.id}:messages"):
+        van = outputs["replan"]["van"]
+        await self.f.event_once("step", exc.id, "notify", van=van, state="done", text="1 customer told")
+    return await notify(self, exc, outputs)
+
+customer.Customer.notify = hasty
+"""
+ANSWERED_BEFORE_IT_IS_SAID = """
+import asyncio, json
+from desk.delivery import customer, readers
+
+handle = customer.Customer.handle
+
+async def hasty(self, ctx, message):
+    exc = customer.exception_of(customer.body_of(message))
+    done = await customer.get_json(self.f.results, f"{exc.id}:notify")
+    if done is not None:
+        await ctx.respond(json.dumps(done))
+        while not await readers.happened(self.f.laser, "closed", exc.id):
+            await asyncio.sleep(0.02)
+    await handle(self, ctx, message)
+
+customer.Customer.handle = hasty
+"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -265,6 +295,22 @@ async def test_the_judge_sees_that_who_had_asked_before_took_it_for_a_yes(
         stage, Case(DAYS["bill declined"], (Kill("invoice", Point(write, number, AFTER)),))
     )
     assert row.reached and "decided ['approved'], a person said ['declined']" in row.violations
+
+
+@pytest.mark.parametrize(
+    ("code", "saved", "sentence"),
+    [
+        (DONE_BEFORE_IT_IS, "messages", "step notify before told notify"),
+        (ANSWERED_BEFORE_IT_IS_SAID, "notify", "closed before step notify"),
+    ],
+)
+async def test_the_judge_sees_that_the_log_of_a_day_is_out_of_order(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, saved: str, sentence: str
+) -> None:
+    changed(tmp_path, monkeypatch, code)
+    kill = Kill("customer", Point(Write("cas", f"results day-1:{saved}"), 1, AFTER))
+    row = await sweep.perform(stage, Case(DAYS["nobody home"], (kill,)))
+    assert row.reached and [v.partition(": ")[2] for v in row.violations] == [sentence]
 
 
 async def test_an_answer_that_could_not_be_given_is_a_violation(
