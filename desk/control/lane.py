@@ -64,6 +64,10 @@ class Lane:
         """The id of a ticket's session, which every process derives for itself."""
         return ls.derive_session_id(self._stream, namespace(self._stream, ticket), str(ticket))
 
+    def partition(self, ticket: str) -> int:
+        """Where in the lane everything about a ticket is."""
+        return _partition(self.session(ticket))
+
     async def begin(self, ticket: Ticket) -> None:
         """Begin the ticket's session; once, because beginning again reopens one that has ended."""
         try:

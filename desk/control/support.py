@@ -29,6 +29,7 @@ from desk.support.tickets import SCENARIOS, TicketError, message
 _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
 _TICKET = re.compile(r"(?:t|job)-(\d+)")
 ANSWERS = ("approve", "decline")
+_ACKNOWLEDGED = 10.0  # seconds for what has been done to be acknowledged too
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
 
@@ -236,7 +237,7 @@ class SupportDesk(Processes):
             await self.see_through(ticket, answer, timeout)
             if killing:
                 await killing
-            await self._acknowledged()
+            await self._acknowledged(ticket)
         finally:
             if killing:
                 killing.cancel()
@@ -255,15 +256,14 @@ class SupportDesk(Processes):
         await asyncio.gather(*(self.see_through(ticket, answer, timeout) for ticket in tickets))
         return tickets
 
-    async def _acknowledged(self) -> None:
+    async def _acknowledged(self, ticket: Ticket) -> None:
         """Wait until the agents have acknowledged what they finished: `closed` is written before that, and whoever
-        restarts one in between has its work done again. With other tickets at work, a second must do.
+        restarts one in between has its work done again. Not for ever: one of them may stay away.
         """
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                for name in AGENTS:
-                    while any(offset.stored < offset.head for offset in await self.group(name)):  # noqa: ASYNC110
-                        await asyncio.sleep(0.01)
+            async with asyncio.timeout(_ACKNOWLEDGED):
+                while await self.behind(ticket):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
 
     async def _kill_at(self, ticket: Ticket, name: str, at: str, timeout: float) -> None:
         await self.until(ticket, at, timeout=timeout)
@@ -284,6 +284,16 @@ class SupportDesk(Processes):
         """Where an agent's group stands, partition by partition: what is stored is acknowledged."""
         arguments.choice(name, [agent for agent in self.processes if agent != "stack"], "agent named")
         return await self._from_stack(self.lane.offsets(name))
+
+    async def behind(self, ticket: str) -> list[str]:
+        """Which agents have not acknowledged everything there is in a ticket's partition of the lane."""
+        own = self.lane.partition(ticket)
+        behind = []
+        for name in AGENTS:
+            stands = [offset for offset in await self.group(name) if offset.partition == own]
+            if not stands or stands[0].stored < stands[0].head:
+                behind.append(name)
+        return behind
 
     @property
     def lane(self) -> Lane:
