@@ -24,7 +24,7 @@ from desk.runtime.spec import Spec
 
 JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
 SILENT = 1.0  # seconds after which a stopped process is replaced, and takes itself for replaced
-FIRED = 5.0  # seconds a point may come after everything else is done
+FIRED = 10.0  # seconds a point may come after everything else is done
 PROGRAM = "claude"
 """A writer of the desks: a program of this name."""
 _NEVER_THE_SAME = """#!/bin/sh

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import laser_sdk as ls
+
 from desk.control import support as desks
 from desk.control.errors import DeskError
 from desk.control.questions import asked as questions
@@ -11,11 +13,11 @@ from desk.proving.plays import Play
 from desk.proving.relay import Relay
 from desk.proving.stage import PROGRAM, Stage, all_fired, done, ended, introduce, replacement
 from desk.proving.stray import go_on, replaced
+from desk.runtime import records
 from desk.support.agent import EVENTS
 
-_READ = 0.5  # seconds for an event to be written and read
 _LONG = 60.0  # seconds a ticket may take under a kill before its run is a violation
-_ASKS = 10.0  # seconds within which a point comes that comes with the question
+_ASKS = 30.0  # seconds within which a point comes that comes with the question
 
 
 async def perform(stage: Stage, case: Case) -> Done:
@@ -76,14 +78,25 @@ async def _answered_while_dead(
     try:
         async with asyncio.timeout(_ASKS):
             await relay.fired.wait()
-        await support.until(ticket, "asked", timeout=_READ)
-        await _answer(support, ticket, case.play)
-    except (TimeoutError, DeskError):  # nobody could know of the question yet
-        relay.hits.clear()
-        return False
+        if asked := await _asks(support.laser, ticket):
+            await _answer(support, ticket, case.play)
+    except TimeoutError:
+        asked = False
     finally:
         relay.admit()
-    return True
+    if not asked:  # nobody could know of the question yet
+        relay.hits.clear()
+    return asked
+
+
+async def _asks(laser: ls.Laser, ticket: str) -> bool:
+    """Whether the question is on the log. Read to its end: whoever asks is dead."""
+    rows = laser.topic(EVENTS).replay()
+    while some := await rows.poll():
+        events = [event for event in map(records.event, some) if event]
+        if any((event["kind"], event.get("ticket")) == ("asked", ticket) for event in events):
+            return True
+    return False
 
 
 async def _answer(support: desks.SupportDesk, ticket: str, play: Play) -> None:
@@ -132,13 +145,10 @@ async def _quiet(support: desks.SupportDesk) -> None:
     """Wait until every agent has acknowledged everything there is. Raises DeskError when one does not."""
     end = asyncio.get_running_loop().time() + _LONG
     while True:
-        behind = [
-            name
-            for name in desks.AGENTS
-            if not (offsets := await support.group(name)) or any(o.stored != o.head for o in offsets)
-        ]
+        tickets = {event["ticket"] for event in support.log.rows if event.get("ticket")}
+        behind = {name for ticket in tickets for name in await support.behind(ticket)}
         if not behind:
             return
         if asyncio.get_running_loop().time() > end:
-            raise DeskError(f"{', '.join(behind)} left something unacknowledged.")
+            raise DeskError(f"{', '.join(sorted(behind))} left something unacknowledged.")
         await asyncio.sleep(0.02)
