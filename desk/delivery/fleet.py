@@ -45,8 +45,10 @@ class Fleet:
     async def event(self, kind: str, *, minute: float | None = None, **fields: Any) -> None:
         """Write what this process did; the minute is the clock's unless given."""
         now = await self.minute() if minute is None else minute
+        dies_here = await self._dies_at(kind, fields)
         await self.me.event(kind, minute=now, **fields)
-        await self._wait_to_be_killed(kind, fields)
+        if dies_here:
+            await asyncio.sleep(30)
 
     async def event_once(self, kind: str, incident: str, step: str | None = None, **fields: Any) -> None:
         """Write this of an incident unless the log has it: for what a killed process may or may not have written."""
@@ -73,16 +75,14 @@ class Fleet:
         """A dead-letter hook that says so: dispatch sends the step again."""
         await self.event("dead_letter", text=str(capsule.get("detail"))[:300])
 
-    async def _wait_to_be_killed(self, kind: str, fields: dict[str, Any]) -> None:
-        """The switch `die_at` names an event ("checkpoint", "step:notify"): after it, hold still once, to be killed."""
-        place = f"{kind}:{fields.get('step')}"
-        if self.me.switches.get("die_at") not in (kind, place):
-            return
-        if (
-            await first(self.cursors, f"break:{self.name}:{self.me.switches['die_at']}", self.me.pid)
-            == self.me.pid
-        ):
-            await asyncio.sleep(30)
+    async def _dies_at(self, kind: str, fields: dict[str, Any]) -> bool:
+        """Whether the switch `die_at` names this event ("checkpoint", "step:notify"): after writing it the process
+        holds still once, to be killed. Noted before the event is written: the kill comes as soon as somebody reads it.
+        """
+        place = self.me.switches.get("die_at")
+        if place not in (kind, f"{kind}:{fields.get('step')}"):
+            return False
+        return await first(self.cursors, f"break:{self.name}:{place}", self.me.pid) == self.me.pid
 
 
 async def scan_json(kv: ls.Kv) -> dict[str, Any]:

@@ -19,16 +19,16 @@ from desk.delivery.layout import EVENTS, INBOX, LANE
 from desk.delivery.rates import Rates
 from desk.delivery.routing import Routing
 from desk.runtime.process import Process
-from desk.runtime.saved import first
+from desk.runtime.saved import first, get_json
 from desk.runtime.spec import Spec
-from tests.delivery.days import LONG, all_hold, dying, kill_and_await, running, slay
+from tests.delivery.days import LONG, all_hold, dying, kill_and_await, running, slay, until_true
 
 STILL = {"speed": 0.001, "orders": 0}
 """Settings of a world that stands still, so that only the agents move."""
 BILL_ONLY = {"vans": 2, "orders": 0, "incidents": (Planned(1, "overbilled", "van-1"),)}
 
 
-def routing_here(fleet: FleetDesk, name: str) -> Routing:
+def routing_here(fleet: FleetDesk, name: str, **switches: str) -> Routing:
     """A copy of routing in this process, to be stopped between two lines."""
     spec = Spec(
         name=name,
@@ -37,6 +37,7 @@ def routing_here(fleet: FleetDesk, name: str) -> Routing:
         events_topic=EVENTS,
         folder=fleet.folder,
         settings=fleet.settings,
+        switches=switches,
     )
     return Routing(Fleet(Process(spec, fleet.laser, lambda: None)))
 
@@ -335,3 +336,18 @@ async def test_killed_in_the_hold_the_next_process_applies_the_saved_plan_and_do
         assert "goes round the closure" in done["text"] and done["text"].endswith(
             "moved to the end of the round."
         )
+
+
+async def test_the_place_to_die_is_noted_before_its_event(tmp_path):
+    async with running(tmp_path, **STILL) as fleet:
+        here, noted = routing_here(fleet, "routing-8", die_at="start:replan").f, []
+
+        async def written(kind, **fields):  # whoever reads it may kill at once
+            noted.append(await get_json(here.cursors, "break:routing-8:start:replan"))
+
+        here.me.event = written
+        await here.event("start", minute=0.0, step="assess")
+        holding = asyncio.create_task(here.event("start", minute=0.0, step="replan"))
+        await until_true(lambda: len(noted) == 2)
+        assert noted == [None, here.me.pid] and not holding.done()
+        holding.cancel()
