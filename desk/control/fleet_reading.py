@@ -17,7 +17,7 @@ from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
 from desk.delivery.fleet import scan_json
 from desk.delivery.planning.round import Round
 
-_BACK = 5.0
+_BACK = 15.0
 """Seconds a killed process may take to come back: a tenth of one is usual."""
 
 
