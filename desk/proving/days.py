@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import laser_sdk as ls
@@ -15,11 +16,10 @@ from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, ONCE, STOPPED, Case, Done
 from desk.proving.plays import ASKED, Day
 from desk.proving.relay import Relay
-from desk.proving.stage import Stage, all_fired, done, ended, introduce, replacement
+from desk.proving.stage import FIRED, Stage, all_fired, done, ended, introduce, on_log, replacement
 from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
-_READ = 0.5  # seconds for an event to be written and read
 _REPORTS = 20  # position reports after which the problems of a day's first minute are on the log
 _HOLD = 0.01  # seconds: so that there is a hold to repeat
 _GROUPS = tuple(name for name, (_, skills) in desks.AGENTS.items() if skills)
@@ -89,8 +89,7 @@ async def _begin(relays: dict[str, Relay], agents: Sequence[str]) -> None:
         reports = sum(str(write) == "send fleet.positions" for write, _ in relays["simulator"].seen)
         return up and reports >= _REPORTS
 
-    while not ready():  # noqa: ASYNC110 (nothing tells)
-        await asyncio.sleep(0.05)
+    await _until(ready)
     relays["dispatch"].admit()
 
 
@@ -117,35 +116,47 @@ async def _answer(
     if case.way == ANSWERED:
         [relay] = relays.values()
         await relay.fired.wait()
-        try:
-            await fleet.until("asked", timeout=_READ)
+        if known := await on_log(fleet.laser, EVENTS, kind="asked"):  # whoever asks is dead
+            await fleet.until("asked", timeout=_LONG)
             await _say(fleet, case.play)
-            return
-        except DeskError:  # nobody could know of the question yet
+        else:  # nobody could know of the question yet
             relay.hits.clear()
-        finally:
-            relay.admit()
+        relay.admit()
+        if known:
+            return
     await fleet.until("asked", timeout=_LONG)
     if not case.kills:
-        with contextlib.suppress(DeskError):  # the invoice agent has asked, and waits
-            await fleet.until("no such event", timeout=_READ)
+        await _until(lambda: _waits(relays[case.play.asks]))
         asked |= {agent: len(relay.seen) for agent, relay in relays.items()}
     elif case.play.since == ASKED and case.way == ONCE:
         await _asked_again(fleet, *relays.values())
     await _say(fleet, case.play)
 
 
+def _waits(relay: Relay) -> bool:
+    """Whether the invoice agent has written all that it writes before it is answered: last, a request at the gate."""
+    latest = (str(write) for write, _ in reversed(relay.seen))
+    return "send agent.sessions" in itertools.takewhile(lambda write: write != "send fleet.events", latest)
+
+
 async def _asked_again(fleet: desks.FleetDesk, relay: Relay) -> None:
-    """The person takes some time: whoever is killed meanwhile is replaced, and its replacement asks too."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_READ):
-            await relay.fired.wait()
+    """The person takes some time: whoever is to be killed before it waits is, and its replacement asks too."""
+    await _until(lambda: relay.due or _waits(relay))
+    if relay.due:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRED):
+                await relay.fired.wait()
     if relay.hits:
         await fleet.log.wait(
             lambda event: event["kind"] == "asked" and event["pid"] != relay.hits[0],
             _LONG,
             lambda: "Who was killed after it had asked was not followed by another who asks.",
         )
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    while not true():  # noqa: ASYNC110 (nothing tells)
+        await asyncio.sleep(0.02)
 
 
 async def _say(fleet: desks.FleetDesk, play: Day) -> None:

@@ -120,6 +120,11 @@ class Relay:
         self._resumed = asyncio.Event()
         self._server: asyncio.Server | None = None
 
+    @property
+    def due(self) -> bool:
+        """Whether the write of the last point has come by: that point is hit, or about to be."""
+        return bool(self._points) and (self._points[-1].write, self._points[-1].occurrence) in self.seen
+
     async def open(self) -> int:
         """Listen on this machine; returns the port."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)

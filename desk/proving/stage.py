@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import laser_sdk as ls
+
 from desk.control.errors import DeskError
 from desk.control.events import EventLog
 from desk.proving import day_invariants, invariants
@@ -20,6 +22,7 @@ from desk.proving.meeting import Meeting
 from desk.proving.operations import unlisted
 from desk.proving.plays import DELIVERY, SUPPORT
 from desk.proving.relay import Point, Relay
+from desk.runtime import records
 from desk.runtime.spec import Spec
 
 JUDGES = {SUPPORT: invariants.__file__, DELIVERY: day_invariants.__file__}
@@ -150,6 +153,15 @@ def introduce(relays: Mapping[str, Relay], desk: Any) -> None:
 
     for agent, relay in relays.items():
         relay.likely = functools.partial(pid, agent)
+
+
+async def on_log(laser: ls.Laser, topic: str, **fields: object) -> bool:
+    """Whether an event with these fields is on the log now."""
+    rows: Any = laser.topic(topic).replay()
+    while some := await rows.poll():
+        if any(event and fields.items() <= event.items() for event in map(records.event, some)):
+            return True
+    return False
 
 
 async def all_fired(relays: Mapping[str, Relay]) -> None:

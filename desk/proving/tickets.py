@@ -3,17 +3,14 @@
 import asyncio
 from typing import Any
 
-import laser_sdk as ls
-
 from desk.control import support as desks
 from desk.control.errors import DeskError
 from desk.control.questions import asked as questions
 from desk.proving.cases import ANSWERED, STOPPED, VARIANTS, Case, Done
 from desk.proving.plays import Play
 from desk.proving.relay import Relay
-from desk.proving.stage import PROGRAM, Stage, all_fired, done, ended, introduce, replacement
+from desk.proving.stage import PROGRAM, Stage, all_fired, done, ended, introduce, on_log, replacement
 from desk.proving.stray import go_on, replaced
-from desk.runtime import records
 from desk.support.agent import EVENTS
 
 _LONG = 60.0  # seconds a ticket may take under a kill before its run is a violation
@@ -78,7 +75,8 @@ async def _answered_while_dead(
     try:
         async with asyncio.timeout(_ASKS):
             await relay.fired.wait()
-        if asked := await _asks(support.laser, ticket):
+        # whoever asks is dead: it is there, or it will not be
+        if asked := await on_log(support.laser, EVENTS, kind="asked", ticket=ticket):
             await _answer(support, ticket, case.play)
     except TimeoutError:
         asked = False
@@ -87,16 +85,6 @@ async def _answered_while_dead(
     if not asked:  # nobody could know of the question yet
         relay.hits.clear()
     return asked
-
-
-async def _asks(laser: ls.Laser, ticket: str) -> bool:
-    """Whether the question is on the log. Read to its end: whoever asks is dead."""
-    rows = laser.topic(EVENTS).replay()
-    while some := await rows.poll():
-        events = [event for event in map(records.event, some) if event]
-        if any((event["kind"], event.get("ticket")) == ("asked", ticket) for event in events):
-            return True
-    return False
 
 
 async def _answer(support: desks.SupportDesk, ticket: str, play: Play) -> None:
