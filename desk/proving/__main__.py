@@ -19,7 +19,7 @@ from pathlib import Path
 from desk.proving import everything, report, sweep
 from desk.proving.cases import ANSWERED, HUNG, ONCE, OVERTAKEN, STOPPED, TWICE, WAYS, Case, Row
 from desk.proving.plays import DELIVERY, SUPPORT
-from desk.proving.rows import Rows
+from desk.proving.rows import Rows, refusal
 from desk.proving.stage import Stage, cancelled_by_sigterm
 from desk.proving.sweep import Points
 from desk.wording import counted
@@ -154,6 +154,9 @@ def main() -> int:
         print(
             f"Stopped after {counted(len(rows.done), 'run')}.{' The same command goes on from there.' * rows.are_kept}"
         )
+        return 1
+    except ExceptionGroup as errors:
+        print(refusal(errors))
         return 1
     if not told.rows:
         rows.forget()

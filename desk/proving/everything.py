@@ -21,7 +21,7 @@ from typing import Any
 from desk.proving import sweep
 from desk.proving.lives import BIRTH, GROUP, KERNEL, SIMULATOR, STACK, SUPERVISOR, Outcome, live, undisturbed
 from desk.proving.plays import DELIVERY, SUPPORT
-from desk.proving.rows import code
+from desk.proving.rows import Tried, refusal
 from desk.proving.stage import cancelled_by_sigterm
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "everything.md"
@@ -79,10 +79,10 @@ class Kept:
 
     def __init__(self, report: Path, wanted: Sequence[Job] = ()) -> None:
         self._report, self._file, self._wanted = report, report.with_suffix(".json"), wanted
-        self._code = {desk: code(desk) for desk in (SUPPORT, DELIVERY)}
+        self._tried = Tried()
         text = self._file.read_text(encoding="utf-8") if self._file.exists() else "[]"
         rows = [Row(**row) for row in json.loads(text)]
-        self.rows = [row for row in rows if row.code == self._code[row.desk]]
+        self.rows = [row for row in rows if row.code == self._tried.codes[row.desk]]
 
     def of(self, job: Job) -> list[Row]:
         """What there is of a job."""
@@ -93,8 +93,8 @@ class Kept:
         self.rows = [row for row in self.rows if row not in self.of(job)]
 
     def add(self, row: Row) -> None:
-        """Keep a row, and write the report."""
-        row = replace(row, code=self._code[row.desk])
+        """Keep a row, and write the report. Raises CodeChanged."""
+        row = replace(row, code=self._tried.still(row.desk))
         self.rows = sorted([*self.rows, row], key=lambda row: list(PARTS.values()).index(row.part))
         rows = ",\n".join(json.dumps(asdict(row)) for row in self.rows)
         self._file.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
@@ -259,6 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         asyncio.run(all_of_it())
+    except ExceptionGroup as errors:
+        print(refusal(errors))
+        return 1
     finally:
         if not any(row.violations for row in kept.rows):
             shutil.rmtree(folder, ignore_errors=True)

@@ -20,7 +20,7 @@ from desk.proving import everything, lives, owner
 from desk.proving.everything import Job, Kept, Row, jobs, report, undone
 from desk.proving.lives import BIRTH, GROUP, KERNEL, STACK, SUPERVISOR, Outcome, live, undisturbed
 from desk.proving.plays import DELIVERY, SUPPORT
-from desk.proving.rows import code
+from desk.proving.rows import CodeChanged, code
 from desk.proving.stage import python
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -285,8 +285,25 @@ def test_rows_of_another_desk_than_this_are_dropped(tmp_path: Path, monkeypatch:
     kept.add(row(DELIVERY, KERNEL, deaths=2))
     assert len(Kept(file).rows) == 2
     now = {SUPPORT: code(SUPPORT), DELIVERY: "changed"}
-    monkeypatch.setattr(everything, "code", now.get)
+    monkeypatch.setattr("desk.proving.rows.code", now.get)
     assert [r.deaths for r in Kept(file).rows] == [1]
+    with pytest.raises(CodeChanged, match=r"The code of the delivery desk, .* start again"):
+        kept.add(row(DELIVERY, KERNEL, deaths=3))
+    assert len(kept.rows) == 2
+
+
+def test_a_desk_that_is_changed_while_it_is_tried_ends_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def lived(desk: str, *arguments: object) -> Outcome:
+        monkeypatch.setattr("desk.proving.rows.code", lambda desk: "changed")
+        return Outcome(desk, "", 0, 1)
+
+    monkeypatch.setattr(everything, "live", lived)
+    monkeypatch.setattr(everything, "undisturbed", lambda desk, folder, *options: lived(desk))
+    file = tmp_path / "everything.md"
+    assert everything.main(["--part", "kernel", "--out", str(file)]) == 1 and not file.exists()
+    assert capsys.readouterr().out.count("was changed while it was tried: start again.") == 1
 
 
 def test_what_has_been_run_stays_in_the_file(tmp_path: Path) -> None:

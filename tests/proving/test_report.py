@@ -14,9 +14,9 @@ from desk.proving.cases import ANSWERED, HUNG, ONCE, STOPPED, TWICE, Case, Kill,
 from desk.proving.frames import Write
 from desk.proving.plays import DAYS, DELIVERY, PLAYS, SUPPORT
 from desk.proving.relay import AFTER, ANY, BEFORE, KEPT, Point, Relay
-from desk.proving.rows import Rows
+from desk.proving.rows import CodeChanged, Rows, code, refusal
 from desk.proving.stage import done
-from desk.proving.sweep import most, sample, stopped, twice
+from desk.proving.sweep import most, sample, spread, stopped, twice
 
 
 @pytest.mark.parametrize("judge", [invariants, day_invariants])
@@ -123,6 +123,50 @@ def test_rows_of_other_code_are_not_done(tmp_path: Path, monkeypatch: pytest.Mon
     assert set(Rows(file).done) == {"a"}
     monkeypatch.setattr("desk.proving.rows.code", lambda desk: f"changed {desk}")
     assert not Rows(file).done
+
+
+def test_a_desk_that_is_changed_while_it_is_swept_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def sweeps(told: object, rows: Rows) -> tuple[list[Row], dict[str, str]]:
+        rows.add("a", row())
+        monkeypatch.setattr("desk.proving.rows.code", lambda desk: f"changed {desk}")
+
+        async def add(name: str) -> None:
+            rows.add(name, row())
+
+        await spread(["b", "c"], add)
+        raise AssertionError("it went on")
+
+    monkeypatch.setattr("desk.proving.__main__.both", sweeps)
+    file, out = tmp_path / "rows.jsonl", tmp_path / "prove.md"
+    monkeypatch.setattr("sys.argv", ["proving", "--rows", str(file), "--out", str(out)])
+    assert main() == 1 and not out.exists()
+    said = "The code of the support desk, or of who judges it, was changed while it was tried: start again.\n"
+    assert capsys.readouterr().out == said
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_that_the_code_was_changed_hides_nothing_else() -> None:
+    changed = ExceptionGroup("of a sweep", [ExceptionGroup("of some runs", [CodeChanged("Start again.")])])
+    assert refusal(changed) == "Start again."
+    for others in ([OSError()], [OSError(), CodeChanged("Start again.")]):
+        with pytest.raises(ExceptionGroup):
+            refusal(ExceptionGroup("of a sweep", others))
+
+
+@pytest.mark.parametrize("desk", [SUPPORT, DELIVERY])
+@pytest.mark.parametrize("room", ["control", "runtime"])
+def test_what_writes_belongs_to_the_code(
+    desk: str, room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desk.proving.rows._ROOT", tmp_path)
+    file = tmp_path / "desk" / room / "answers.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("yes")
+    before = code(desk)
+    file.write_text("no")
+    assert code(desk) != before
 
 
 CASES = [
