@@ -20,11 +20,12 @@ from desk.supervisor.monkey import plan
 from desk.supervisor.refused import Refused
 
 STACK = "stack"
-_WRITE_FIRST = 0.25  # seconds a `killed` event may delay its SIGKILL
+_WRITE_FIRST = 1.0  # seconds a `killed` event may delay its SIGKILL
 _COME_UP = 30.0  # seconds for a process to come up
-_BETWEEN_LIVES = 5.0  # seconds a kill waits for a process that is just being replaced
+_BETWEEN_LIVES = 20.0  # seconds a kill or restart waits for a process that is just being replaced
 _LOOK = 0.5  # seconds between two looks for hung processes
-_GO = 1.0  # seconds for a signal to end a process; SIGTERM ends an agent at once, unless it is stopped
+_GO = 1.0  # seconds for SIGTERM to end a process: at once, unless it is stopped
+_GONE = 20.0  # seconds until the end of a process that got SIGKILL is reported: at once, unless the machine is busy
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Manager:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: member.pid != pid), _GO)
+            await asyncio.wait_for(self._until(lambda: member.pid != pid), _GONE)
         return pid
 
     async def restart(self, name: str, module: str | None, switches: dict[str, str | None]) -> None:
@@ -117,6 +118,7 @@ class Manager:
         if member.spec is None and (module or switches):
             raise Refused("The stack has no switches: restart it without any.")
         async with member.restarting:  # one after the other: two at once would start it twice
+            await self._forked(member, _BETWEEN_LIVES)
             await self._stop(member)
             if member.spec:
                 merged = {**member.spec.switches, **switches}
@@ -253,20 +255,24 @@ class Manager:
         if member.retry:
             member.retry.cancel()
             member.retry = None
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._until(lambda: not member.forking), _GO)
+        await self._forked(member, _GO)
         if member.spec is None:
             await self._embedded.stop()
             self._set(member, pid=0, state="stopped")
             return
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number, within in ((signal.SIGTERM, _GO), (signal.SIGKILL, _GONE)):
             if member.pid:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(member.pid, number)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._until(lambda: not member.pid), _GO)
+                await asyncio.wait_for(self._until(lambda: not member.pid), within)
                 break
         self._set(member, state="stopped")
+
+    async def _forked(self, member: Member, within: float) -> None:
+        """Wait until the pid of a process that is being forked is known: without it nobody can end it."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._until(lambda: not member.forking), within)
 
     async def _kill_at_random(self, seed: int, names: Sequence[str], every: float) -> None:
         for wait, name in plan(seed, names, every):

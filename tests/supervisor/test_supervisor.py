@@ -237,3 +237,17 @@ async def test_an_owner_that_lost_its_supervisor_is_told(start):
             await desk.supervisor.kill("a")
     assert {state.state for state in desk.supervisor.states.values()} == {"stopped"}
     assert {state.name for state in seen} == {"stack", "a"}
+
+
+async def test_a_kill_whose_death_is_reported_late_returns_when_it_is(start):
+    desk = await start(("a", "idle"))
+    [server] = [p for p in psutil.Process(desk.supervisor.pid).children() if p.children()]
+    server.suspend()  # as on a machine that has no time for it
+    try:
+        killing = asyncio.create_task(desk.supervisor.kill("a"))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(killing), 1.5)
+    finally:
+        server.resume()
+    assert await killing != await desk.supervisor.kill("a")
+    assert desk.supervisor.states["a"].deaths == 2
