@@ -32,6 +32,7 @@ ANSWERS = ("approve", "decline")
 _ACKNOWLEDGED = 10.0  # seconds for what has been done to be acknowledged too
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
+_LONG = 3.0  # seconds: a kill takes milliseconds, on a busy machine a second
 
 
 async def start(
@@ -226,7 +227,7 @@ class SupportDesk(Processes):
         if at and not kill:
             raise DeskError(f"Nobody dies at {at!r}: say who, as in kill='resolver'.")
         at = at or _NATURAL
-        natural = at == _NATURAL and self.settings.policy_pause >= 0.5
+        natural = at == _NATURAL and self.settings.policy_pause >= _LONG
         prepared = kill if not natural else None
         ticket = await self._from_stack(self._new(self.laser.kv("counters"), scenario, None))
         if prepared:
