@@ -7,7 +7,8 @@ from pathlib import Path
 
 from desk.supervisor.refused import Refused
 
-_GRACE = 2.0  # seconds for the processes of an owner that has just died to follow it
+_GRACE = 2.0  # seconds for an owner that is just ending to be gone
+_FOLLOW = 20.0  # seconds for the processes of an owner that is gone to follow it: at once, unless the machine is busy
 
 
 def own(folder: Path) -> int:
@@ -15,22 +16,33 @@ def own(folder: Path) -> int:
     free again when the last of them is gone, however they went. Raises Refused while somebody else has it."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "owner.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    deadline = time.monotonic() + _GRACE
+    begun = time.monotonic()
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
-            if time.monotonic() > deadline:
-                owner = os.pread(lock, 20, 0).decode() or "unknown"
+            owner = os.pread(lock, 20, 0).decode()
+            if time.monotonic() - begun > (_GRACE if _lives(owner) else _FOLLOW):
                 os.close(lock)
                 raise Refused(
-                    f"Another desk (process {owner}) is using {folder}: stop it, or choose another folder."
+                    f"Another desk (process {owner or 'unknown'}) is using {folder}: stop it, or choose another folder."
                 ) from None
             time.sleep(0.05)
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
     return lock
+
+
+def _lives(owner: str) -> bool:
+    """Whether that process is there; also when the folder does not say which it is."""
+    try:
+        os.kill(int(owner), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, PermissionError):
+        pass
+    return True
 
 
 def log_file(folder: Path, name: str) -> Path:

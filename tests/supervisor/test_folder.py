@@ -1,6 +1,9 @@
 """A data folder has one owner, and the last line of a log is found."""
 
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,6 +20,20 @@ def test_second_owner_is_refused_and_told_who_has_it(tmp_path, monkeypatch):
         folder.own(tmp_path)
     os.close(lock)
     os.close(folder.own(tmp_path))
+
+
+def test_the_processes_of_an_owner_that_is_gone_are_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_GRACE", 0)
+    left = folder.own(tmp_path)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    os.pwrite(left, f"{gone.pid:<20}".encode(), 0)
+    with ThreadPoolExecutor() as thread:
+        waiting = thread.submit(folder.own, tmp_path)
+        with pytest.raises(TimeoutError):
+            waiting.result(0.2)
+        os.close(left)
+        os.close(waiting.result(30))
 
 
 @pytest.mark.parametrize(
