@@ -65,7 +65,9 @@ _SHOWN = 300  # characters of a difference
 @dataclass(frozen=True)
 class Day:
     """What is durable of a day: every event in log order, how many dead letters, key-value state, position reports in
-    order, what was remembered of customers in it (id, customer, incident, what), forks, views.
+    order, what was remembered of customers in it (id, customer, incident, what), forks, what dispatch asked of agents
+    (workflow run, incident, step, when it was made), the steps the journal has as completed (workflow run, step, when
+    the log took that), views. Times in epoch seconds.
     """
 
     everything: Sequence[Event]
@@ -81,6 +83,8 @@ class Day:
     positions: Sequence[Mapping[str, Any]]
     memories: Sequence[tuple[str, str, str, str]]
     forks: Sequence[str]
+    commands: Sequence[tuple[str, str, str, float]]
+    journal: Sequence[tuple[str, str, float]]
     views: Mapping[str, Counter[tuple[str, str]]]
 
     @property
@@ -138,6 +142,41 @@ async def remembered(laser: ls.Laser, day: str) -> list[tuple[str, str, str, str
     return found
 
 
+async def commands(laser: ls.Laser) -> list[tuple[str, str, str, float]]:
+    """What dispatch asked of agents, repeats included: (workflow run, incident, step, when it was made)."""
+    found = []
+    for message in await read(laser.topic("desk.inbox")):
+        record = cbor2.loads(bytes(message.payload))
+        if record["kind"] == "command" and record["source"] == "dispatch":
+            body = json.loads(record["body"])
+            incident = body["exc"]["id"] if "exc" in body else body["incident"]
+            made = int.from_bytes(record["record"][:6], "big") / 1000  # an id begins with its milliseconds
+            run = message.headers.get("agdx.parent_conv", "")
+            found.append((run, incident, body.get("step", ""), made))
+    return found
+
+
+async def journalled(laser: ls.Laser) -> list[tuple[str, str, float]]:
+    """The steps that workflows have completed, repeats included: (workflow run, step, when the log took that). A
+    process may have been stopped while it sent that, so when it was made does not tell.
+    """
+    topic, found = laser.topic("agent.workflow_journal"), []
+    rows = topic.replay()
+    while await rows.poll():
+        pass
+    for partition, head in enumerate(rows.offsets):
+        reader = topic.consumer(
+            "judge", partition=partition, polling="offset", offset=0, auto_commit="disabled", allow_replay=True
+        )  # fmt: skip
+        for _ in range(head):
+            message = await reader.next()
+            if entry := cbor2.loads(bytes(message.payload)).get("StepCompleted"):
+                run = message.headers["gen_ai.conversation.id"]
+                found.append((run, entry["label"], message.timestamp_micros / 1e6))
+        await reader.shutdown()
+    return found
+
+
 async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
     """One day's verdict."""
     laser = await ls.Laser.connect(connection, stream=run["stream"], connect_timeout_ms=10_000)
@@ -155,6 +194,8 @@ async def judge(connection: str, run: dict[str, Any]) -> dict[str, Any]:
         positions=[message.json() for message in await read(laser.topic("fleet.positions"))],
         memories=await remembered(laser, day_of(run)),
         forks=[fork for fork in map(str, await laser.forks()) if day_of(run) in fork],
+        commands=await commands(laser),
+        journal=await journalled(laser),
         views={kind: await viewed(laser, kind) for kind in _ENDS},
     )
     await laser.close()
@@ -183,9 +224,11 @@ def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
         *bill(run, found),
         *unsaid(found),
         *disordered(found),
+        *again(found),
         *otherwise(outcome, run["expected"] or outcome),
     ]
     raw = {
+        "messages": len(found.commands),
         "starts": found.raw("start"),
         "plans": found.raw("checkpoint"),
         "replays": found.raw("replay"),
@@ -398,6 +441,24 @@ def disordered(found: Day) -> Iterator[str]:
             due = earlier[-1] if earlier[0][1] == "told notify" else earlier[0]
             if later < due:
                 yield f"{incident}: {later[1]} before {due[1]}"
+
+
+def again(found: Day) -> Iterator[str]:
+    """A workflow goes on from its journal: whoever resumes it, or runs it again, does not ask for a step that the
+    journal had as completed by then. One that was stopped and goes on may have asked before it could know.
+    """
+    incidents = {run: incident for run, incident, _, _ in found.commands}
+    begun: dict[str, list[float]] = {}
+    for event in found.of("resume", "retry"):
+        begun.setdefault(event["incident"], []).append(event["at"])
+    done: dict[tuple[str, str], float] = {}
+    for run, step, taken in found.journal:
+        about = (incidents.get(run, ""), step)
+        done[about] = min(taken, done.get(about, taken))
+    for _, incident, step, made in found.commands:
+        known = done.get((incident, step), made)
+        if any(known < since < made for since in begun.get(incident, ())):
+            yield f"{step} of {incident} was asked for again although the journal had it"
 
 
 def otherwise(outcome: Outcome, expected: Outcome) -> Iterator[str]:

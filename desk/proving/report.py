@@ -13,6 +13,7 @@ from desk.wording import counted
 _RAW = {
     SUPPORT: ("lookups", "holds", "questions", "refunds", "replies", "bank asked", "paid"),
     DELIVERY: (
+        "messages",
         "starts",
         "plans",
         "holds",

@@ -99,6 +99,12 @@ HONEST = Day(
     positions=(report(0.0, 0.0), report(0.36, 120.0), report(0.72, 240.0)),
     memories=(("m-1", "c-1", MISSED, "missed drop"),),
     forks=(),
+    commands=(
+        ("01M8", MISSED, "replan", 10.0),
+        ("01M8", MISSED, "notify", 12.0),
+        ("", BILL, "", 14.0),
+    ),
+    journal=(("01M8", "replan", 11.0), ("01M8", "notify", 13.0)),
     views={
         "delivered": Counter({("van-1", "s-1"): 1}),
         "failed": Counter({("van-1", "s-1"): 1}),
@@ -132,6 +138,11 @@ def sooner(this: dict[str, Any], than: dict[str, Any]) -> Day:
     return replace(HONEST, everything=(*rest[:at], this, *rest[at:]))
 
 
+def asked_again(found: Day, at: float, run: str = "01M8") -> Day:
+    """The plan is asked for once more."""
+    return replace(found, commands=(*found.commands, (run, MISSED, "replan", at)))
+
+
 def turned(kind: str = "paid", text: str = PAID, outcome: str = "paid", hold: int = 0) -> Day:
     """A day whose bill ended otherwise than a person said."""
     check = {"outcome": outcome, "by": "person", "hold": hold}
@@ -145,8 +156,10 @@ STARTED_AGAIN = {**STARTED, "id": "x-1", **AGAIN}
 REPLAYED = event("x-2", "replay", **PLANNING, **AGAIN)
 STEP_AGAIN = {**STEP, **AGAIN}
 DISPATCH_AGAIN, SIMULATOR_AGAIN = life("x-3", "dispatch", 2), life("x-4", "simulator", 2)
-RESUMED = event("x-5", "resume", "dispatch", **AGAIN, incident=MISSED)
+RESUMED = event("x-5", "resume", "dispatch", **AGAIN, incident=MISSED, at=11.5)
+RETRIED = event("x-7", "retry", "dispatch", incident=MISSED, at=11.5)
 SIMULATOR_DIED = {"id": "x-6", "kind": "died", "agent": "simulator", "pid": 1}
+RESUMED_DAY = instead(CLOSED, DISPATCH_AGAIN, RESUMED, {**CLOSED, **AGAIN})
 GAP = (report(0.0, 0.0), report(1.44, 480.0), report(0.72, 240.0))
 REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
 
@@ -161,7 +174,11 @@ REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
         without(PLANNED, HOLDING, found=instead(STEP, STARTED_AGAIN, REPLAYED, STEP_AGAIN)),  # before it said so
         without(HOLDING),  # a day without pauses
         instead(STEP, STEP_AGAIN),  # between the result and its event
-        instead(CLOSED, DISPATCH_AGAIN, RESUMED, {**CLOSED, **AGAIN}),
+        RESUMED_DAY,
+        asked_again(RESUMED_DAY, 10.5),  # killed before the journal had it
+        asked_again(RESUMED_DAY, 11.2),  # stopped after it had looked into the journal, and continued
+        asked_again(HONEST, 11.9),
+        replace(asked_again(HONEST, 10.9), journal=(*HONEST.journal, ("01M8", "replan", 15.0))),  # recorded twice
         instead(OPENED, DISPATCH_AGAIN, OPENED),  # dispatch died with nothing open
         also(STARTED_AGAIN),  # stopped before it could say that it began, and continued
         instead(CLOSED, CLOSED, {**TOLD, **AGAIN}),  # told again by one who did not know
@@ -176,6 +193,7 @@ def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Day) -> None
 
 def test_repeats_are_counted() -> None:
     assert verdict(RUN, also(TOLD))["raw"]["told"] == 2
+    assert verdict(RUN, asked_again(HONEST, 11.9))["raw"]["messages"] == 4
     assert verdict(RUN, replace(HONEST, memories=HONEST.memories * 2))["raw"]["remembered"] == 2
 
 
@@ -254,6 +272,9 @@ BROKEN = [
     (instead(STEP, STARTED_AGAIN, STEP_AGAIN), f"replan of {MISSED} ended with neither a plan nor a replay on the log"),
     (without(SHOWN), f"asked about {BILL} without a fork on the log"),
     (instead(CLOSED, DISPATCH_AGAIN, {**CLOSED, **AGAIN}), f"{MISSED} closed by a process that never resumed it"),
+    (asked_again(RESUMED_DAY, 11.9), f"replan of {MISSED} was asked for again although the journal had it"),
+    (asked_again(RESUMED_DAY, 11.9, "01MA"), f"replan of {MISSED} was asked for again although the journal had it"),
+    (asked_again(also(RETRIED), 11.9), f"replan of {MISSED} was asked for again although the journal had it"),
     (sooner(CLOSED, STEP_NOTIFY), f"{MISSED}: closed before step notify"),
     (sooner(TOLD, STEP), f"{MISSED}: told notify before start notify"),
     (sooner(START_NOTIFY, STEP), f"{MISSED}: start notify before step replan"),

@@ -116,6 +116,18 @@ async def hasty(self, ctx, message):
 
 customer.Customer.handle = hasty
 """
+JOURNAL_UNREAD = """
+import laser_sdk as ls
+from desk.delivery import dispatch
+
+run = dispatch.Dispatch.run
+
+async def anew(self, exc):
+    known = {**exc.to_json(), "run": ls.new_conversation_id()}
+    return await run(self, dispatch.DeliveryException(**known))
+
+dispatch.Dispatch.run = anew
+"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -311,6 +323,21 @@ async def test_the_judge_sees_that_the_log_of_a_day_is_out_of_order(
     kill = Kill("customer", Point(Write("cas", f"results day-1:{saved}"), 1, AFTER))
     row = await sweep.perform(stage, Case(DAYS["nobody home"], (kill,)))
     assert row.reached and [v.partition(": ")[2] for v in row.violations] == [sentence]
+
+
+async def test_the_judge_sees_that_a_workflow_did_not_go_on_from_its_journal(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(DAYS["nobody home"], (Kill("dispatch", Point(Write("send", "desk.inbox"), 2, AFTER)),))
+    honest = await sweep.perform(stage, case)
+    assert (
+        honest.reached and honest.violations == () and honest.raw["messages"] <= 5
+    )  # the one in hand, again
+    changed(tmp_path, monkeypatch, JOURNAL_UNREAD)
+    row = await sweep.perform(stage, case)
+    assert row.reached
+    [said] = row.violations
+    assert said.startswith("assess of p") and said.endswith("was asked for again although the journal had it")
 
 
 async def test_an_answer_that_could_not_be_given_is_a_violation(
