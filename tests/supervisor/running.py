@@ -12,6 +12,7 @@ from desk.runtime.connect import connect
 from desk.runtime.spec import Spec
 from desk.supervisor.client import Supervisor
 
+PATIENCE = 60.0  # seconds, with a busy machine
 STREAM, EVENTS, LANE = "probes", "desk.events", "agent.sessions"
 
 
@@ -69,7 +70,7 @@ class Desk:
 
     async def event(self, kind: str, *, count: int = 1, **fields: Any) -> dict[str, Any]:
         """The `count`th event of that kind with these fields; waits until it is on the log."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 self.seen += [message.json() for message in await self._cursor.poll()]
                 found = [e for e in self.seen if e["kind"] == kind and fields.items() <= e.items()]
@@ -81,7 +82,7 @@ class Desk:
         """Wait until that process is in that state."""
         changed = asyncio.Event()
         remove = self.supervisor.listen(lambda _: changed.set())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while self.supervisor.states[name].state != state:
                 changed.clear()
                 await changed.wait()
@@ -96,7 +97,7 @@ def below(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def survivors(processes: list[psutil.Process], within: float = 20) -> list[psutil.Process]:
+def survivors(processes: list[psutil.Process], within: float = PATIENCE) -> list[psutil.Process]:
     """Those still alive after so many seconds; returns as soon as there are none. A zombie is dead."""
     _, alive = psutil.wait_procs(processes, timeout=within)
     return [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]

@@ -12,7 +12,7 @@ from jupyter_client.manager import start_new_kernel
 
 from tests.supervisor.conftest import ROOT
 from tests.supervisor.jupyter import OWN
-from tests.supervisor.running import below, survivors
+from tests.supervisor.running import PATIENCE, below, survivors
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def kernel(tmp_path):
 
 
 def _execute(client, code):
-    reply = client.execute_interactive(code, timeout=30, output_hook=lambda message: None)
+    reply = client.execute_interactive(code, timeout=PATIENCE, output_hook=lambda message: None)
     assert reply["content"]["status"] == "ok", reply["content"]
 
 
@@ -151,7 +151,7 @@ def test_interrupt_leaves_the_desk_alone(kernel):
     client.execute("import asyncio; print('in')\nwhile True: await asyncio.sleep(0.1)")
     _wait_for_output(client, "in")
     manager.interrupt_kernel()
-    assert client.get_shell_msg(timeout=30)["content"]["status"] == "error"
+    assert client.get_shell_msg(timeout=PATIENCE)["content"]["status"] == "error"
     _execute(
         client,
         "pid = await desk.supervisor.kill('a'); assert await desk.event('agent_up', agent='a', count=2)",
@@ -161,7 +161,7 @@ def test_interrupt_leaves_the_desk_alone(kernel):
 
 def _wait_for_output(client, text):
     while True:
-        message = client.get_iopub_msg(timeout=30)
+        message = client.get_iopub_msg(timeout=PATIENCE)
         if message["msg_type"] == "stream" and text in message["content"]["text"]:
             return
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from desk.supervisor.client import Supervisor, SupervisorError
-from tests.supervisor.running import probe
+from tests.supervisor.running import PATIENCE, probe
 
 
 async def test_agents_say_that_they_are_up(start):
@@ -22,7 +22,7 @@ async def test_agents_say_that_they_are_up(start):
 
 async def test_a_killed_agent_is_replaced_and_finishes_its_work(start):
     desk = await start(("a", "echo"))
-    await desk.send("a", "t-1", hold=0.5)
+    await desk.send("a", "t-1", hold=600)
     first = await desk.event("began")
     pid = await desk.supervisor.kill("a", by="button")
     finished = await desk.event("finished")
@@ -92,10 +92,10 @@ async def test_keeps_dying_fails_with_its_last_words_and_recovers(start):
     broken.touch()
     await desk.supervisor.kill("a")
     await desk.state("a", "failing")
+    with pytest.raises(SupervisorError, match="a has no process to kill: it is failing"):
+        await desk.supervisor.kill("a")  # now: every few seconds it is tried again
     assert desk.supervisor.states["a"].error == "ValueError: the file is broken"
     assert (await desk.event("died", agent="a", count=5))["text"].endswith("ValueError: the file is broken")
-    with pytest.raises(SupervisorError, match="a has no process to kill: it is failing"):
-        await desk.supervisor.kill("a")
     assert desk.supervisor.states["b"].state == "up"
     broken.unlink()
     await desk.state("a", "up")
@@ -157,9 +157,9 @@ async def test_a_frozen_stack_delays_no_kill(start):
     stack = psutil.Process(desk.pid("stack"))
     stack.suspend()
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):  # less than a stack that is stopped needs to answer
             assert await desk.supervisor.kill("a") == process.pid
-        process.wait(5)
+        process.wait(PATIENCE)
     finally:
         stack.resume()
     killed = await desk.event("killed")  # it was kept, and follows
