@@ -17,6 +17,8 @@ from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
 from desk.delivery.fleet import scan_json
 from desk.delivery.planning.round import Round
 
+_FOLLOWS = 30.0
+"""Seconds in which KV follows an event, also when dispatch is killed in between: nothing is usual."""
 _BACK = 15.0
 """Seconds a killed process may take to come back: a tenth of one is usual."""
 
@@ -64,10 +66,10 @@ class Reading(Running):
         timeout in seconds, for the first two. Raises DeskError.
         """
         event = await self.until("closed", incident=f"{self.day}-bill", timeout=timeout)
-        for _ in range(200):  # KV follows the event, also when dispatch is killed in between
-            if all(exc["state"] == "closed" for exc in (await self.exceptions()).values()):
-                break
-            await asyncio.sleep(0.05)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FOLLOWS):
+                while any(exc["state"] != "closed" for exc in (await self.exceptions()).values()):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
         return event
 
     def events(self, incident: str | None = None) -> list[Event]:
