@@ -2,10 +2,11 @@
 
 A script that imports nothing of the desk, so that it cannot share the desk's mistakes:
 `python day_invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "disputes", "answer",
-"expected"}: its stream, how many disputes its bill is worth, what its person says to one ("approved" or "declined"),
-and the outcome of the same day without a kill, or null. A verdict is {"stream", "violations": [sentences], "raw":
-{what: how often, repeats counted}, "outcome"}. An event that is on the log twice under one id is one event, and shows
-in "raw"; a customer reads each text that was sent, so wordings are counted before repeats are dropped.
+"expected"}: its stream, how many disputes its bill is worth, what its person says to one ("approved", "declined", or
+"undecided": nothing in time), and the outcome of the same day without a kill, or null. A verdict is {"stream",
+"violations": [sentences], "raw": {what: how often, repeats counted}, "outcome"}. An event that is on the log twice
+under one id is one event, and shows in "raw"; a customer reads each text that was sent, so wordings are counted before
+repeats are dropped.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ _MEMORY = "fleet-memory", "customer.memory"
 """The stream and topic of what is remembered of customers, which all days of a stack share."""
 _TICK = 0.36  # demo minutes between two position reports of a van
 _ENDS = ("delivered", "failed", "returned")
-_ACTED = {"approved": "disputed", "declined": "paid"}
+_ACTED = {"approved": "disputed", "declined": "paid", "undecided": "undecided"}
 """What comes of what a person says."""
 _UNDELAYED = ("order", "bill")
 """Exceptions that make no customer wait."""
@@ -380,6 +381,9 @@ def bill(run: Mapping[str, Any], found: Day) -> Iterator[str]:
         yield f"decided {sorted(answers)}, a person said {sorted(due)}"
     if acted != {_ACTED[answer] for answer in due}:
         yield f"{sorted(map(str, acted))} came of what a person said: {sorted(due)}"
+    by = {decided["by"] for decided in (*found.decisions.values(), *ends)}
+    if due and by != {whose := "nobody" if due == {"undecided"} else "person"}:
+        yield f"decided by {sorted(by)}, {whose} due"
     asked = {event["hold"] if "disputed" in acted else 0 for event in found.of("asked")}
     if run["disputes"] and asked != {check.get("hold")}:
         yield f"{check.get('hold')} held back, {sorted(asked)} due"

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,7 +48,7 @@ async def perform(stage: Stage, case: Case) -> Done:
             vans=case.play.vans,
             orders=case.play.orders,
             incidents=case.play.incidents,
-            switches=await stage.switches(case, relays),
+            switches=_with(await stage.switches(case, relays), case.play),
             speed=case.play.speed,
             step_pause=_HOLD,
         )
@@ -73,7 +72,7 @@ async def perform(stage: Stage, case: Case) -> Done:
     run = {
         "stream": f"fleet-{day}",
         "disputes": case.play.disputes,
-        "answer": "approved" if case.play.answers[0].ok else "declined",
+        "answer": _decided(case.play),
         # a watched day is another each time
         "expected": stage.expected.get(case.play.name) if case.play.speed == "max" else None,
     }
@@ -113,6 +112,9 @@ async def _answer(
 ) -> None:
     """Answer about the bill. Where the agent is to be dead when the person answers, it first is: else the point is not
     reached."""
+    if case.play.within:
+        await _say_too_late(fleet, case.play)
+        return
     if case.way == ANSWERED:
         [relay] = relays.values()
         await relay.fired.wait()
@@ -134,9 +136,9 @@ async def _answer(
 
 
 def _waits(relay: Relay) -> bool:
-    """Whether the invoice agent has written all that it writes before it is answered: last, a request at the gate."""
-    latest = (str(write) for write, _ in reversed(relay.seen))
-    return "send agent.sessions" in itertools.takewhile(lambda write: write != "send fleet.events", latest)
+    """Whether the invoice agent, which has asked, has written what comes next: its request at the gate."""
+    latest, _ = relay.seen[-1]
+    return str(latest) != "send fleet.events"
 
 
 async def _asked_again(fleet: desks.FleetDesk, relay: Relay) -> None:
@@ -152,6 +154,7 @@ async def _asked_again(fleet: desks.FleetDesk, relay: Relay) -> None:
             _LONG,
             lambda: "Who was killed after it had asked was not followed by another who asks.",
         )
+        await _until(lambda: _waits(relay))
 
 
 async def _until(true: Callable[[], bool]) -> None:
@@ -166,19 +169,46 @@ async def _say(fleet: desks.FleetDesk, play: Day) -> None:
         await say(f"{fleet.day}-bill", by=answer.by)
 
 
+async def _say_too_late(fleet: desks.FleetDesk, play: Day) -> None:
+    """Answer when nobody is waiting for that any more. Raises DeskError when it is taken all the same."""
+    await fleet.until("undecided", timeout=_LONG)
+    try:
+        await _say(fleet, play)
+    except DeskError as error:
+        if "in time" not in str(error):
+            raise
+    else:
+        raise DeskError("An answer was taken that came too late.")
+
+
+def _decided(play: Day) -> str:
+    """What a judge is to find decided about the bill."""
+    if play.within:
+        return "undecided"
+    return "approved" if play.answers[0].ok else "declined"
+
+
 async def _stopped(
     fleet: desks.FleetDesk, case: Case, relays: dict[str, Relay], asked: dict[str, int]
 ) -> None:
     """Live the day with a replacement, then let the stopped process go on."""
     [(agent, relay)] = relays.items()
     module = f"desk.delivery.{desks.AGENTS[agent][0]}"
-    spec = replacement(fleet, agent, module, EVENTS, **_world(case.play))
+    told = _with({}, case.play).get(agent, {})
+    spec = replacement(fleet, agent, module, EVENTS, **_world(case.play), **told)
     async with replaced(spec, relay):
         await _live(fleet, case, relays, asked)
         await all_fired(relays)
         if relay.hits:
             await go_on(agent, relay, fleet.supervisor)
             await _quiet(fleet)
+
+
+def _with(switches: dict[str, dict[str, str]], play: Day) -> dict[str, dict[str, str]]:
+    """And how long a person has to answer."""
+    if not play.within:
+        return switches
+    return {**switches, play.asks: {**switches.get(play.asks, {}), "answer_within": str(play.within)}}
 
 
 def _world(play: Day) -> dict[str, str]:

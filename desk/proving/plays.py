@@ -21,9 +21,9 @@ class Answer:
 
 YES, NO = Answer(True), Answer(False)
 LATE_YES, LATE_NO = Answer(True, "manager"), Answer(False, "manager")
-ASKED, SAID, CLAIMED, WORDED = "asked", "said", "claimed", "worded"
+ASKED, SAID, CLAIMED, WORDED, DECIDED = "asked", "said", "claimed", "worded", "decided"
 """From where on a play is tried that is another one up to there: a person knows of the question; the first answer is
-given; a charge is claimed the last time; the last words for a customer are there.
+given; a charge is claimed the last time; the last words for a customer are there; what is decided was asked.
 """
 
 
@@ -71,7 +71,8 @@ class Play(_Played):
 @dataclass(frozen=True)
 class Day(_Played):
     """One delivery day: its planned incidents, how many customers order, how many vans there are, how fast the clock
-    runs. At "max" nobody watches, and the day is the same each time; else several things may happen at once.
+    runs. At "max" nobody watches, and the day is the same each time; else several things may happen at once. within: so
+    many seconds a person has to answer, and answers when it is too late; 0: as many as it takes.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Day(_Played):
     orders: int = 0
     vans: int = 2
     speed: str = "max"
+    within: float = 0.0
     answers: tuple[Answer, ...] = (YES,)
     since: str = ""
     meets: tuple[str, ...] = ()
@@ -121,8 +123,8 @@ def _plays() -> tuple[Play, ...]:
 
 def _days() -> tuple[Day, ...]:
     """Each incident alone (texts are only sent when something else happens), an order, and all of it to the end of
-    the day, in which the simulator is killed too. A bill answered again, one declined, one approved after that. Two
-    vans that stop in one minute, for a third to take over from both; the only two, of which one must stay."""
+    the day, in which the simulator is killed too. A bill answered again, one declined, one approved after that, one
+    answered when it is too late. Two vans that stop in one minute, for a third to take over from both; the only two, of which one must stay."""
     alone = [
         Day(what.replace("_", " "), (Planned(6.0, what),), orders=int(what == "sms_down"))
         for what in INCIDENTS
@@ -136,6 +138,7 @@ def _days() -> tuple[Day, ...]:
         Day("bill answered again", billed, answers=(YES, LATE_NO), since=SAID, agents=invoice),
         Day("bill declined", billed, answers=(NO,), since=ASKED, agents=invoice),
         Day("bill declined, then approved", billed, answers=(NO, LATE_YES), since=SAID, agents=invoice),
+        Day("bill answered too late", billed, within=1.0, answers=(YES,), since=DECIDED, agents=invoice),
         Day("two vans stop", at_once, vans=3, speed="200", meets=("routing-1", "routing-2")),
         Day(
             "both vans stop",

@@ -51,10 +51,11 @@ not ended.
 
 Delivery: a violation is a parcel not ended once; an exception not closed once; a step not completed once; a change
 applied twice; a hold repeated; a customer told twice by key or in two wordings, or a text left unsent; a delay not
-remembered once of each customer it was told; a bill that is not one, a dispute other than what the person said, or
-another amount held back than was asked; a fork left open; a view that differs from the log; position reports with a gap
-or going back; a step, a question or a closing by a process whose log lacks what it needs for it; and rounds,
-exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
+remembered once of each customer it was told; a bill that is not one, a dispute other than what the person said (or
+where nobody said anything in time), or another amount held back than was asked; a fork left open; a view that differs
+from the log; position reports with a gap or going back; a step, a question or a closing by a process whose log lacks
+what it needs for it; a log of an exception out of order (problem, each step with its plan, texts or question, closing);
+a step asked for again by a workflow that was resumed when the journal had it; and rounds, exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
 (except events of lives and retries).
 
 Of both: an operation code that the protocol does not list, by any agent that is killed.

@@ -15,6 +15,7 @@ from desk.proving.plays import (
     ASKED,
     CLAIMED,
     DAYS,
+    DECIDED,
     DELIVERY,
     PLAYS,
     SAID,
@@ -100,6 +101,9 @@ def beginning(play: Play | Day, seen: Seen) -> int:
         return question(play, named[: seen.asked])
     if play.since == SAID:
         return seen.asked
+    if play.since == DECIDED:
+        decided = next(n for n, name in enumerate(named) if name.startswith("cas decisions "))
+        return question(play, named[:decided])
     last = {CLAIMED: "cas claims ", WORDED: "cas texts "}.get(play.since)
     return max(n for n, name in enumerate(named) if name.startswith(last)) if last else 0
 

@@ -227,6 +227,22 @@ def test_an_answer_nobody_gave_is_seen(answer: str) -> None:
     assert violations(found, expected=None) == [f"decided ['{answer}'], a person said ['approved']"]
 
 
+def test_a_bill_that_nobody_answers_about_in_time_is_undecided_by_nobody_and_paid() -> None:
+    over = {**OVER, "kind": "undecided", "text": "undecided, not disputed", "by": "nobody"}
+    check = {"outcome": "undecided", "by": "nobody", "hold": 0}
+    found = replace(
+        instead(OVER, over),
+        decisions={BILL: {"answer": "undecided", "by": "nobody"}},
+        results={**HONEST.results, f"{BILL}:check": check},
+    )
+    assert violations(found, answer="undecided", expected=None) == []
+    held = replace(found, results={**HONEST.results, f"{BILL}:check": {**check, "hold": 1935}})
+    assert violations(held, answer="undecided", expected=None) == ["1935 held back, [0] due"]
+    by_somebody = replace(found, decisions={BILL: {"answer": "undecided", "by": "person"}})
+    said = violations(by_somebody, answer="undecided", expected=None)
+    assert said == ["decided by ['nobody', 'person'], nobody due"]
+
+
 def test_a_day_without_a_dispute_needs_no_person() -> None:
     agrees = {**HONEST.results, f"{BILL}:check": {"outcome": "agrees", "hold": 0}}
     quiet = replace(without(SHOWN, ASKED, OVER), decisions={}, results=agrees)
@@ -264,6 +280,8 @@ BROKEN = [
     (also({**OVER, "id": "x"}), "2 outcomes of the bill, 1 due"),
     (replace(HONEST, decisions={}), "0 decisions stored, 1 due"),
     (replace(HONEST, decisions={}), "decided [], a person said ['approved']"),
+    (replace(HONEST, decisions={BILL: {"answer": "approved", "by": "nobody"}}),
+     "decided by ['nobody', 'person'], person due"),
     (turned(), "['paid'] came of what a person said: ['approved']"),
     (turned("disputed", HELD, "disputed", 0), "0 held back, [1935] due"),
     (replace(HONEST, forks=("bill-d1",)), "1 forks left"),

@@ -22,6 +22,7 @@ from desk.proving.stage import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TWO_REFUNDS, TWO_VANS = PLAYS["two refunds"], DAYS["two vans stop"]
+TOO_LATE = DAYS["bill answered too late"]
 
 # What every Python of a desk runs first: a compare-and-swap that compares nothing, a first writer who does not win.
 BLIND = """
@@ -307,6 +308,58 @@ async def test_the_judge_sees_that_who_had_asked_before_took_it_for_a_yes(
         stage, Case(DAYS["bill declined"], (Kill("invoice", Point(write, number, AFTER)),))
     )
     assert row.reached and "decided ['approved'], a person said ['declined']" in row.violations
+
+
+async def test_a_bill_about_which_nobody_answers_in_time_is_not_disputed_wherever_that_is_lost(
+    stage: Stage,
+) -> None:
+    found = await sweep.points(stage, DELIVERY, [TOO_LATE])
+    assert found.cases[0].places == "invoice before send fleet.events #4" and not found.asking
+    assert {case.agents for case in found.cases} == {("invoice",)}
+    decided = next(case for case in found.cases if "after cas decisions" in case.places)
+    for case in [found.cases[1], decided]:
+        row = await sweep.perform(stage, case)
+        assert row.reached and row.violations == () and row.raw["disputes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "write", "number", "sentence"),
+    [
+        (NOBODYS, Write("send", "fleet.events"), 4, "decided ['approved'], a person said ['undecided']"),
+        (NOBODYS, Write("send", "fleet.events"), 4, "decided by ['person'], nobody due"),
+        (
+            YES_TO_ALL,
+            Write("cas", "decisions day-bill"),
+            1,
+            "['disputed'] came of what a person said: ['undecided']",
+        ),
+    ],
+)
+async def test_the_judge_sees_that_silence_was_taken_for_a_yes(
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    write: Write,
+    number: int,
+    sentence: str,
+) -> None:
+    async def silent(fleet: FleetDesk, play: Day) -> None: ...
+
+    changed(tmp_path, monkeypatch, code)
+    monkeypatch.setattr(days, "_say_too_late", silent)  # it would wait until nobody can answer any more
+    row = await sweep.perform(stage, Case(TOO_LATE, (Kill("invoice", Point(write, number, AFTER)),)))
+    assert row.reached and sentence in row.violations
+
+
+async def test_an_answer_that_is_taken_too_late_is_a_violation(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def taken(fleet: FleetDesk, play: Day) -> None: ...
+
+    monkeypatch.setattr(days, "_say", taken)
+    done = await days.perform(stage, Case(TOO_LATE))
+    assert done.row.violations == ("An answer was taken that came too late.",)
 
 
 @pytest.mark.parametrize(
