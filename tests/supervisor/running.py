@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -99,5 +100,14 @@ def below(pid: int) -> list[psutil.Process]:
 
 def survivors(processes: list[psutil.Process], within: float = PATIENCE) -> list[psutil.Process]:
     """Those still alive after so many seconds; returns as soon as there are none. A zombie is dead."""
-    _, alive = psutil.wait_procs(processes, timeout=within)
-    return [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    end = time.monotonic() + within
+    while (alive := [process for process in processes if _lives(process)]) and time.monotonic() < end:
+        time.sleep(0.01)
+    return alive
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
