@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from desk.control import DeskError
+from desk.control.events import Event
 from desk.control.support import SupportDesk
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -188,12 +189,27 @@ async def test_only_what_was_asked_can_be_answered(support: SupportDesk) -> None
 # -- chaos
 
 
-async def test_under_chaos_everything_closes_once(support: SupportDesk) -> None:
-    before = len([e for e in support.events() if e["kind"] == "killed"])
-    await support.chaos(True, every=0.25, seed=3)
-    tickets = await support.run_many(["duplicate"] * 8 + ["question", "two_issues", "not_due", "empty"])
+def killed(support: SupportDesk) -> list[Event]:
+    return [e for e in support.events() if e["kind"] == "killed"]
+
+
+async def end_chaos(support: SupportDesk, kills: int) -> None:
+    """After so many: on a machine too busy to start an agent between two of them, nothing would ever be done."""
+    enough = asyncio.Event()
+    remove = support.listen(lambda _new: enough.set() if len(killed(support)) >= kills else None)
+    await enough.wait()
+    remove()
     await support.chaos(False)
-    kills = [e for e in support.events() if e["kind"] == "killed"][before:]
+
+
+async def test_under_chaos_everything_closes_once(support: SupportDesk) -> None:
+    before = len(killed(support))
+    await support.chaos(True, every=0.25, seed=3)
+    ending = asyncio.create_task(end_chaos(support, before + 60))
+    tickets = await support.run_many(["duplicate"] * 8 + ["question", "two_issues", "not_due", "empty"])
+    ending.cancel()
+    await support.chaos(False)
+    kills = killed(support)[before:]
     assert kills and all(kill["by"] == "chaos" for kill in kills)
     for ticket in tickets:
         counts = support.counts(ticket)

@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from desk.analysis.counting import counts
@@ -13,6 +14,7 @@ from desk.control import DeskError, start
 from desk.control.support import SupportDesk
 from desk.course import timeline
 from desk.support.agent import EVENTS
+from tests.supervisor.running import survivors
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -57,9 +59,11 @@ async def test_after_the_supervisor_was_killed_everything_says_so(tmp_path: Path
     support = await start("support", data=tmp_path)
     try:
         ticket = await support.run("duplicate", answer=None)
+        below = [psutil.Process(state.pid) for state in support.processes.values()]
         os.kill(support.supervisor.pid, signal.SIGKILL)
         while not support.supervisor.ended:  # noqa: ASYNC110 (its pipe ends: there is no event of ours)
             await asyncio.sleep(0.01)
+        assert not survivors(below)  # its pipe ends a moment before they do: a stack may still answer
         for work in (
             support.open_ticket("question"),
             support.approve(ticket),
@@ -89,19 +93,19 @@ async def test_a_stack_that_does_not_answer_is_not_waited_for_without_end(
 async def test_whoever_listens_hears_that_the_log_cannot_be_read_and_that_it_can_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desk.control.events.SILENT", 0.3)
+    monkeypatch.setattr("desk.control.events.SILENT", 2.0)
     support = await start("support", data=tmp_path)
     try:
         heard: asyncio.Queue[str] = asyncio.Queue()
         remove = support.hear(heard.put_nowait)
         os.kill(support.processes["stack"].pid, signal.SIGSTOP)
-        assert (await asyncio.wait_for(heard.get(), 30)).startswith(
+        assert (await asyncio.wait_for(heard.get(), 60)).startswith(
             "The log cannot be read (the stack does not answer)"
         )
         os.kill(support.processes["stack"].pid, signal.SIGCONT)
-        assert await asyncio.wait_for(heard.get(), 30) == ""
+        assert await asyncio.wait_for(heard.get(), 60) == ""
         os.kill(support.supervisor.pid, signal.SIGKILL)
-        while await asyncio.wait_for(heard.get(), 30) != "The supervisor has ended: start the desk again.":
+        while await asyncio.wait_for(heard.get(), 60) != "The supervisor has ended: start the desk again.":
             pass
         remove()
     finally:
