@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from desk.analysis.ours import is_event, is_position
+from desk.delivery.ours import is_event, is_position
 
 Record = Mapping[str, Any]
 

@@ -9,6 +9,7 @@ import pandas as pd
 from desk.analysis.sheet import Sheet
 from desk.control.fleet import FleetDesk
 from desk.delivery.layout import INBOX
+from desk.delivery.ours import request
 
 _TOPIC = "agent.workflow_journal"
 _MOST = 1_000
@@ -31,12 +32,11 @@ async def sent(fleet: FleetDesk, incident: str) -> Sheet:
     to: dict[str, list[str]] = {}
     cursor = fleet.laser.topic(INBOX).replay()
     while messages := await cursor.poll():
-        for record in (cbor2.loads(bytes(message.payload)) for message in messages):
-            asked = json.loads(record["body"]) if record["kind"] == "command" else {}
-            if asked.get("exc", {}).get("id") == incident:
-                count[asked["step"]] += 1
-                if record["target"] not in to.setdefault(asked["step"], []):
-                    to[asked["step"]].append(record["target"])
+        for asked in filter(None, map(request, messages)):
+            if asked.incident == incident:
+                count[asked.step] += 1
+                if asked.agent not in to.setdefault(asked.step, []):
+                    to[asked.step].append(asked.agent)
     rows = [(step, count[step], ", ".join(agents)) for step, agents in to.items()]
     return Sheet(pd.DataFrame(rows, columns=["step", "sent", "to"]).set_index("step"))
 

@@ -45,12 +45,18 @@ def matches(event: dict[str, Any], kind: str) -> bool:
 class EventLog:
     """Everything on one events topic so far, and everything to come. One reader per desk."""
 
-    def __init__(self, laser: ls.Laser, topic: str) -> None:
+    def __init__(
+        self,
+        laser: ls.Laser,
+        topic: str,
+        read: Callable[[ls.Message], dict[str, Any] | None] = records.event,
+    ) -> None:
+        """`read` gives the event of a message, and None for what is not the desk's."""
         self.rows: list[Event] = []
         """Every event, repeats included, in log order."""
         self.foreign = 0
         """How many records on the topic were not the desk's and were passed over."""
-        self._laser, self._topic = laser, topic
+        self._laser, self._topic, self._read = laser, topic, read
         self._cursor = laser.topic(topic).replay()
         self._listeners: list[Callable[[list[Event]], None]] = []
         self._hearers: list[Callable[[str], None]] = []
@@ -138,7 +144,7 @@ class EventLog:
                 hearer(trouble)
 
     def _take(self, messages: Iterable[ls.Message]) -> None:
-        read = [records.event(message) for message in messages]
+        read = [self._read(message) for message in messages]
         new = [Event(event) for event in read if event is not None]
         self.foreign += len(read) - len(new)
         if not new:

@@ -12,7 +12,7 @@ from desk.control import arguments
 from desk.control import folder as folders
 from desk.control.errors import DeskError, awaited
 from desk.control.fleet_reading import Reading
-from desk.delivery import contracts
+from desk.delivery import contracts, ours
 from desk.delivery.customer import SMS, unsafe
 from desk.delivery.exceptions import CUSTOMER, INVOICE, ROUTING
 from desk.delivery.incidents import INCIDENTS, TITLES, Planned, to_text
@@ -115,6 +115,7 @@ class FleetDesk(Reading):
 
     agents = tuple(AGENTS)
     topic = EVENTS
+    reads = staticmethod(ours.event)
 
     def __init__(self, settings: Settings, folder: Path, day: str, on_line: Callable[[str], None]) -> None:
         super().__init__(settings, folder, f"fleet-{day}", on_line)

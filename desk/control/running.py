@@ -13,6 +13,7 @@ import laser_sdk as ls
 from desk.control import arguments
 from desk.control.errors import DeskError
 from desk.control.events import Event, EventLog
+from desk.runtime import records
 from desk.runtime.connect import StackUnreachable, connect
 from desk.runtime.events import Events
 from desk.runtime.spec import Spec
@@ -33,6 +34,8 @@ class Running:
     """The processes a monkey may kill."""
     topic: str
     """Where its events are."""
+    reads: Callable[[ls.Message], dict[str, Any] | None] = staticmethod(records.event)
+    """What an event of this desk is read with; None is what is not its own."""
 
     def __init__(self, settings: Settings, folder: Path, stream: str, on_line: Callable[[str], None]) -> None:
         self.settings, self.folder, self.stream = settings, folder, stream
@@ -150,7 +153,7 @@ class Running:
         self._on_line(f"stack     up on {where}, data {self._shown}")
         await self._lay_out()
         self._events = Events(self._laser, self.topic, "person")
-        self._log = EventLog(self._laser, self.topic)
+        self._log = EventLog(self._laser, self.topic, self.reads)
         await self._log.start()
         await self._supervisor.launch()
         states = self._supervisor.states

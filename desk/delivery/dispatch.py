@@ -17,6 +17,7 @@ from desk.delivery import contracts, readers
 from desk.delivery.exceptions import STEPS, DeliveryException
 from desk.delivery.fleet import Fleet, scan_json
 from desk.delivery.layout import EVENTS, INBOX, POSITIONS
+from desk.delivery.ours import is_event, is_position
 from desk.delivery.picking import Picker
 from desk.runtime.connect import connection_lost
 from desk.runtime.process import Process, leave
@@ -136,6 +137,8 @@ class Dispatch:
             await asyncio.sleep(WAKE)
 
     async def look_at(self, said: dict[str, Any]) -> None:
+        if not (is_event(said) or is_position(said)):
+            return
         exc = DeliveryException.from_record(said, run=ls.new_conversation_id())
         if exc is not None:
             await self.open(exc)

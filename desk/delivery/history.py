@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from desk.delivery.driving import Van
+from desk.delivery.incidents import HALTING
 
 Event = Mapping[str, Any]
-HALTING = ("closure", "unreachable", "removed")
 
 
 class History:
-    """A fold of fleet.events. The same event twice counts once."""
+    """A fold of fleet.events, of those that are the desk's. The same event twice counts once."""
 
     def __init__(self) -> None:
         self.minute = 0.0
@@ -69,7 +69,7 @@ class History:
             name
             for name in self.driving()
             if any(
-                self.incidents[i]["state"] == "removed"
+                i in self.incidents and self.incidents[i]["state"] == "removed"
                 for i in (*self.halts[name], *self.vans[name].incidents)
             )
         ]
@@ -87,18 +87,15 @@ class History:
     def _on_failed(self, event: Event) -> None:
         self.attempts[event["stop"]] += 1
         self.missed[event["van"]].append(event["stop"])
-        self.bad_luck[event["van"]].remove(event["incident"])
+        self._has_come(event)
         self._begin(event)
 
     def _on_stopped(self, event: Event) -> None:
-        self.halts[event["van"]].pop(event["incident"])
+        self._has_come(event)
         self._begin(event)
 
     def _on_moot(self, event: Event) -> None:
-        van, incident = event["van"], event["incident"]
-        self.halts[van].pop(incident, None)
-        if incident in self.bad_luck[van]:
-            self.bad_luck[van].remove(incident)
+        self._has_come(event)
 
     def _on_incident(self, event: Event) -> None:
         incident, what, van = event["incident"], event["state"], event.get("van", "")
@@ -131,6 +128,13 @@ class History:
 
     def _on_bill(self, event: Event) -> None:
         self.billed = True
+
+    def _has_come(self, event: Event) -> None:
+        """What was to happen to this van has, or never will; it may be that nobody ever said that it was to."""
+        van, incident = event["van"], event["incident"]
+        self.halts[van].pop(incident, None)
+        if incident in self.bad_luck[van]:
+            self.bad_luck[van].remove(incident)
 
     def _begin(self, event: Event) -> None:
         if event["incident"] not in self._settled:

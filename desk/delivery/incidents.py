@@ -16,6 +16,8 @@ TITLES: Mapping[str, str] = {
     "removed": "taken off the road",
 }
 INCIDENTS = ("closure", "unreachable", "nobody_home", "sms_down", "overbilled")
+HALTING = ("closure", "unreachable", "removed")
+"""Those for which a van must stop."""
 ORDERS = 12
 _FIRST_ORDER, _LAST_ORDER = 4.0, 55.0  # demo minutes between which customers order
 

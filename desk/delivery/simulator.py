@@ -18,13 +18,13 @@ from desk.delivery import clock, driving
 from desk.delivery.driving import Van
 from desk.delivery.fleet import ROSTER, Fleet
 from desk.delivery.incidents import ORDERS, from_text, orders
+from desk.delivery.ours import report
 from desk.delivery.planning.round import DEPOT
 from desk.delivery.planning.start import start_rounds
 from desk.delivery.playing import Playing
 from desk.delivery.vans import Vans
 from desk.delivery.world import World
 from desk.runtime.process import Process
-from desk.runtime.records import record
 from desk.runtime.saved import first
 from desk.wording import counted
 
@@ -68,10 +68,8 @@ class Simulator:
         await self.w.read()
         reports = self.w.positions.replay()
         while messages := await reports.poll():
-            minutes = [(record(message) or {}).get("minute") for message in messages]
-            self.history.minute = max(
-                [self.history.minute, *(m for m in minutes if isinstance(m, int | float))]
-            )
+            minutes = [said["minute"] for message in messages if (said := report(message))]
+            self.history.minute = max([self.history.minute, *minutes])
         self.tick = math.ceil(round(self.history.minute / clock.TICK, 6))
         await first(self.f.cursors, ROSTER, {"driving": list(self.first_rounds), "left": {}})
         for van, round_ in self.first_rounds.items():

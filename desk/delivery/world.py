@@ -14,9 +14,9 @@ from desk.delivery.fleet import CLOCK, Fleet
 from desk.delivery.history import History
 from desk.delivery.incidents import TITLES
 from desk.delivery.layout import EVENTS, POSITIONS
+from desk.delivery.ours import event
 from desk.delivery.planning.round import Round
 from desk.delivery.roads import Roads, load_legs
-from desk.runtime.records import event
 from desk.runtime.saved import compare_and_swap, put_json
 
 

@@ -11,18 +11,17 @@ from typing import Any
 import ipyleaflet as leaflet
 import ipywidgets as widgets
 
-from desk.analysis.ours import is_position
 from desk.analysis.streets import places, roads
 from desk.analysis.whereabouts import OFF, Stand, bounds, piece, side_by_side
 from desk.delivery.clock import time_of_day, window_text
 from desk.delivery.layout import POSITIONS
+from desk.delivery.ours import report
 from desk.delivery.planning.round import DEPOT, Round, arrivals
 from desk.delivery.roads import Point, load_legs
 from desk.panels import layers
 from desk.panels.follow import Beat
 from desk.panels.frame import Line, Panel, row
 from desk.panels.tracks import Closure, Glide, Tracks
-from desk.runtime.records import record
 from desk.wording import counted, passed_over
 
 BEAT = 0.25
@@ -98,7 +97,7 @@ class MapPanel(Panel):
             self._cursor = self._desk.laser.topic(POSITIONS).replay()
         moved: dict[str, Point] = {}
         while messages := await self._cursor.poll():
-            reports = [said for message in messages if is_position(said := record(message))]
+            reports = [said for message in messages if (said := report(message))]
             self._foreign += len(messages) - len(reports)
             moved |= self._show_changes(reports)
         for name, point in self._glide.beat(moved, self._tracks).items():

@@ -77,12 +77,13 @@ def test_an_event_without_a_demo_clock_belongs_to_the_last_minute_named_before_i
     fold = Fold()
     fold.happenings(
         [
-            {"id": "a", "kind": "agent_up", "at": 1.0, "agent": "customer"},
-            {"id": "b", "kind": "order", "at": 1.0, "agent": "simulator", "stop": "s-01", "minute": 7.9},
-            {"id": "c", "kind": "killed", "at": 1.0, "agent": "customer"},
-            {"id": "b", "kind": "order", "at": 1.0, "agent": "simulator", "stop": "s-01", "minute": 7.9},
+            {"id": "a", "kind": "agent_up", "at": 1.0, "agent": "customer", "pid": 1},
+            order := {"id": "b", "kind": "order", "at": 1.0, "agent": "simulator", "pid": 2, "stop": "s-01",
+                      "incident": "tue-s-01", "minute": 7.9},
+            {"id": "c", "kind": "killed", "at": 1.0, "agent": "customer", "pid": 1},
+            order,
         ]
-    )
+    )  # fmt: skip
     assert [(e["id"], e["minute"]) for e in fold.events] == [("a", 0.0), ("b", 7.9), ("c", 7.9)]
     assert fold.frames()[7].agents == {"customer": "down"}
     assert fold.frames()[7].stops == {"s-01": "ordered"}
@@ -159,7 +160,8 @@ def test_a_van_that_has_come_back_is_not_off_the_road():
         chart = Rewind("tue", tuple(fold.frames()), 0).drops().figure.axes[0]
         return [text.get_text() for text in chart.texts if "off the road" in text.get_text()]
 
-    back = {"id": "back", "kind": "joined", "at": 2000.0, "van": "van-3", "minute": 60.0}
+    joined = next(e for e in records()["events"] if e["kind"] == "joined" and e["van"] == "van-3")
+    back = {**joined, "id": "back", "minute": 60.0}
     off = {**back, "id": "off", "kind": "van_parked", "minute": 70.0}
     assert words(records()["events"]) == ["2, off the road at 09:20"]
     assert words([*records()["events"], back]) == []

@@ -1,5 +1,7 @@
 """Anybody may write to the topics of a day: what is not the desk's ends no process and reaches no person as an error."""
 
+import json
+
 import pytest
 
 from desk.analysis.rewind import rewind
@@ -21,7 +23,28 @@ FOREIGN = (
     b'{"kind": ["order"], "status": {"a": 1}, "incident": "x-2"}',
     b'{"minute": "noon"}',
     b'{"id": "x", "at": "now", "kind": "closed", "agent": null, "pid": "one"}',
-)
+    *(json.dumps({"id": f"f-{number}", "at": 1.0, "agent": "simulator", "pid": 1, **rest}).encode()
+      for number, rest in enumerate((
+        {"kind": "order", "minute": 1.0},
+        {"kind": "order", "minute": 1.0, "stop": "s-999", "incident": "x-3"},
+        {"kind": "van_moved", "minute": 1.0, "after": {"doing": "driving"}},
+        {"kind": "joined", "minute": 1.0, "van": "van-1"},
+        {"kind": "joined", "minute": 1.0, "van": "van-1", "after": 7},
+        {"kind": "delivered", "minute": "noon"},
+        {"kind": "failed", "minute": 1.0, "stop": "s-01"},
+        {"kind": "stopped", "minute": 1.0, "van": "van-1", "incident": "x-4", "why": "lunch", "status": "stopped"},
+        {"kind": "incident", "minute": 1.0, "incident": "x-5", "state": "flood", "van": "van-1"},
+        {"kind": "wanted", "what": "rain"},
+        {"kind": "wanted", "what": "vans", "count": "many"},
+        {"kind": "granted"},
+        {"kind": "moot", "van": ["van-1"]},
+        {"kind": "closed"},
+        {"kind": "bill", "incident": "x-6"},
+        {"kind": "asked", "incident": "x-7"},
+        {"kind": "exception", "incident": "x-8", "state": "flood"},
+        {"kind": "told"},
+      ))),
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -102,7 +102,8 @@ async def test_a_drop_that_was_made_before_the_kill_is_not_failed_by_what_happen
 
 async def test_a_new_simulator_reads_every_position_report_however_many(tmp_path):
     async with running(tmp_path, **STILL) as fleet:
-        late = {"minute": 99.0, "van": "van-1", "status": "idle", "metres": 0.0}
+        late = {"minute": 99.0, "van": "van-1", "status": "idle", "metres": 0.0, "lon": 144.9, "lat": -37.8,
+                "at": "depot", "stop": ""}  # fmt: skip
         for record, batches in (({**late, "minute": 0.0}, 10), (late, 1)):  # one poll takes in 10,000
             for _ in range(batches):
                 batch = fleet.laser.topic(POSITIONS).publish_batch()
