@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
         ),
         ("show('support.resolvr')", "ShowError: There is no module desk.support.resolvr"),
         ("check('9.9', 1)", "CheckError: There is no exercise '9.9'"),
-        ("panel.agents(start('support'))", "DeskError: This is not there yet: write await"),
+        ("panel.agents(forgotten := start('support'))", "DeskError: This is not there yet: write await"),
     ],
 )
 def test_a_mistake_in_a_cell_is_one_sentence(
@@ -26,3 +26,5 @@ def test_a_mistake_in_a_cell_is_one_sentence(
     assert not shell.run_cell(cell).success
     said = capsys.readouterr().out.strip()
     assert said.startswith(sentence) and "\n" not in said
+    if "forgotten" in shell.user_ns:
+        shell.user_ns["forgotten"].close()  # else Python complains of it, in whatever test comes next
