@@ -223,7 +223,7 @@ async def test_an_exact_match_makes_an_index_and_later_rows_are_in_it(views):
 async def test_a_large_view_gets_its_index_beside_the_queries(views, monkeypatch):
     monkeypatch.setattr("desk.stack.query.indexer.AT_ONCE", 5)
     registry = views.bench.band.surfaces["registry"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not registry.views.get(INDEX).columns["van"].indexed:
             assert len(await views.rows(by_key=key(van="v1"))) == 10
     made = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name LIKE 'view_1_c%'"

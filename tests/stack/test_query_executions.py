@@ -42,7 +42,7 @@ async def test_a_running_query_is_cancelled(views, monkeypatch):
 async def test_a_query_past_its_deadline_is_stopped_and_holds_up_nobody(views, monkeypatch):
     monkeypatch.setattr("desk.stack.query.surface.compiled", endless)
     running = [
-        asyncio.create_task(views.reply(execution_id=bytes((n,)) * 16, deadline_micros=now_us() + 200_000))
+        asyncio.create_task(views.reply(execution_id=bytes((n,)) * 16, deadline_micros=now_us() + 1_000_000))
         for n in range(1, 6)  # more than there are threads
     ]
     for n, reply in enumerate(await asyncio.gather(*running), start=1):
@@ -65,7 +65,7 @@ async def test_queries_whose_clients_are_gone_leave_their_threads(views, monkeyp
     await asyncio.gather(*gone, return_exceptions=True)
     assert (await views.ask(agdx.QUERY_STATUS, request))["Ok"]["state"] == "cancelled"
     monkeypatch.undo()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert len(await views.rows()) == 30
 
 

@@ -26,6 +26,7 @@ def views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bench.log, "first", first)
     monkeypatch.setattr(bench.log, "read", kept)
     views = Views(bench)
+    bench.clock.forward(3_600)  # ahead of the real one, so that only a test moves it
     views.project("n")
     views.rebuilds = True
     yield views
