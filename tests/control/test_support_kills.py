@@ -151,6 +151,7 @@ async def test_answering_twice_is_answering_once(support: SupportDesk) -> None:
 
 
 async def test_an_answer_given_while_the_resolver_is_down_is_not_lost(support: SupportDesk) -> None:
+    await support.restart("resolver", hang_after="600")  # the watchdog is not to end it before it is killed
     ticket = await support.run("duplicate", answer=None)
     os.kill(support.processes["resolver"].pid, signal.SIGSTOP)  # as good as dead: it cannot take the answer
     await support.approve(ticket)
@@ -162,6 +163,7 @@ async def test_an_answer_given_while_the_resolver_is_down_is_not_lost(support: S
     counts = support.counts(
         ticket
     )  # stopped before it acknowledged, the resolver asks again under the same key
+    await support.restart("resolver", hang_after="")
     assert (counts.asked, counts.paid) == (1, 1)
 
 
