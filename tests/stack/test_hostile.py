@@ -15,6 +15,7 @@ from desk.stack.wire.scalars import U32, identifier, name
 from tests.stack.brokers import poll_body, send_body
 from tests.stack.raw import RawClient, login_body
 from tests.stack.running import stack_process
+from tests.stack.serving import connection_string, serving
 
 CLOSED = (asyncio.IncompleteReadError, ConnectionError)
 
@@ -87,14 +88,20 @@ async def test_logins_that_are_refused(stack, client, body, reason):
     other.close()
 
 
-async def test_a_wrong_password_is_slowed_and_slows_only_its_own(stack, client):
-    other = await stranger(stack)
-    guess = frame.encode_request(Operation.REGISTER, body=login_body("iggy", "wrong"), client=other.client)
-    other.writer.write(guess)
-    assert await client.ping()
-    with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(other.reader.readexactly(1), 0.2)
-    other.close()
+async def test_a_wrong_password_is_slowed_and_slows_only_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("desk.stack.server.WRONG_LOGIN_SECONDS", 600)
+    async with serving(tmp_path) as server:
+        well_behaved = await RawClient.connect(connection_string(server))
+        other = await RawClient.connect(connection_string(server), login=False)
+        guess = frame.encode_request(
+            Operation.REGISTER, body=login_body("iggy", "wrong"), client=other.client
+        )
+        other.writer.write(guess)
+        assert await well_behaved.ping()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(other.reader.readexactly(1), 0.2)
+        other.close()
+        well_behaved.close()
 
 
 @pytest.mark.parametrize("size", [0, 255, frame.LARGEST_BEFORE_LOGIN + 1, 2**32 - 1])

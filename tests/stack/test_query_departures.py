@@ -4,18 +4,15 @@ import asyncio
 
 import pytest
 
-from desk.stack.__main__ import HOST, listen
-from desk.stack.broker.access import Access
-from desk.stack.engine import SCHEMAS, Engine
 from desk.stack.managed.band import Band
 from desk.stack.query.runner import THREADS
-from desk.stack.server import AHEAD_BYTES, Server
-from desk.stack.store import Store
+from desk.stack.server import AHEAD_BYTES
 from desk.stack.wire import agdx, cbor
 from desk.stack.wire.codes import Code
 from desk.stack.wire.scalars import U32, identifier, name
 from tests.stack.brokers import send_body
 from tests.stack.raw import RawClient
+from tests.stack.serving import connection_string, serving
 from tests.stack.viewing import endless, now_us
 
 PATIENCE = 60  # seconds; far less than any deadline here
@@ -64,20 +61,13 @@ async def reaches(client, number, state):
 
 @pytest.fixture
 async def server(tmp_path):
-    store = Store.open(tmp_path, (*SCHEMAS, *Band.SCHEMAS))
-    access, listener, stop = Access("iggy", "iggy"), listen(0), asyncio.Event()
-    port = listener.getsockname()[1]
-    server = Server(Engine(store, user="iggy", host=HOST, port=port, managed=Band), access)
-    running = asyncio.create_task(server.run(listener, stop))
-    yield server
-    stop.set()
-    await running
-    store.close()
+    async with serving(tmp_path, Band) as running:
+        yield running
 
 
 @pytest.fixture
 async def connection(server):
-    return f"iggy:iggy@{HOST}:{server.engine.broker.port}"
+    return connection_string(server)
 
 
 @pytest.mark.parametrize("leave", ["close", "abort"])

@@ -5,19 +5,16 @@ import socket
 
 import pytest
 
-from desk.stack.__main__ import HOST, listen
-from desk.stack.broker.access import Access
-from desk.stack.engine import SCHEMAS, Engine
-from desk.stack.server import Server
-from desk.stack.store import Store
+from desk.stack.__main__ import HOST
 from desk.stack.untaken import Untaken
 from desk.stack.wire import frame
 from desk.stack.wire.codes import Code
 from desk.stack.wire.scalars import U32, identifier, name
 from tests.stack.brokers import poll_body, polled, send_body
 from tests.stack.raw import RawClient, login_body
+from tests.stack.serving import connection_string, serving
 
-PATIENCE = 30  # seconds
+PATIENCE = 100  # seconds
 MIB = 1024 * 1024
 RECORDS = [bytes((number,)) * MIB for number in range(12)]  # more than the kernel takes for one connection
 MOST = 3 * len(RECORDS) * MIB  # bytes unread in all
@@ -26,20 +23,13 @@ CROWD = 12
 
 @pytest.fixture
 async def server(tmp_path):
-    store = Store.open(tmp_path, SCHEMAS)
-    access, listener, stop = Access("iggy", "iggy"), listen(0), asyncio.Event()
-    port = listener.getsockname()[1]
-    server = Server(Engine(store, user="iggy", host=HOST, port=port, managed=None), access)
-    server.untaken = Untaken(MOST)
-    running = asyncio.create_task(server.run(listener, stop))
-    yield server
-    stop.set()
-    await running
-    store.close()
+    async with serving(tmp_path) as running:
+        running.untaken = Untaken(MOST)
+        yield running
 
 
 async def reader(server):
-    return await RawClient.connect(f"iggy:iggy@{HOST}:{server.engine.broker.port}")
+    return await RawClient.connect(connection_string(server))
 
 
 async def never_reading(server):
