@@ -61,16 +61,22 @@ class Reading(Running):
         return await self.log.wait(wanted, timeout, lambda: self._missing(kinds, fields, timeout))
 
     async def until_over(self, timeout: float = 300.0) -> Event:
-        """Wait until the vans are in, the bill is dealt with, and KV says of every exception that it is closed.
+        """Wait until the vans are in, the bill is dealt with, and every exception is closed, in KV and on the log.
 
         timeout in seconds, for the first two. Raises DeskError.
         """
         event = await self.until("closed", incident=f"{self.day}-bill", timeout=timeout)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FOLLOWS):
-                while any(exc["state"] != "closed" for exc in (await self.exceptions()).values()):  # noqa: ASYNC110
+                while not await self._all_closed():  # noqa: ASYNC110 (KV tells nobody)
                     await asyncio.sleep(0.05)
         return event
+
+    async def _all_closed(self) -> bool:
+        """Whether KV says so of every exception, and the event before that has been read."""
+        known = await self.exceptions()
+        read = {event.get("incident") for event in self.events() if event["kind"] == "closed"}
+        return all(exc["state"] == "closed" and incident in read for incident, exc in known.items())
 
     def events(self, incident: str | None = None) -> list[Event]:
         """What the log holds so far, repeats included; of one incident, or of everything."""

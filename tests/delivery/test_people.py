@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from functools import partial
 
 import pytest
 
@@ -191,3 +192,20 @@ async def test_who_cannot_be_reinstated_and_a_desk_that_has_stopped(tmp_path):
     for work in (fleet.incident("closure"), fleet.vans(3), fleet.speed(2)):
         with pytest.raises(DeskError, match="This desk has stopped"):
             await work
+
+
+async def test_a_day_is_over_when_its_last_closed_has_been_read_too(tmp_path, monkeypatch):
+    async with running(tmp_path, **STILL) as fleet:
+        bill, last = f"{fleet.day}-bill", f"{fleet.day}-1"
+        close = partial(fleet._emit, "closed", minute=1.0, state="closure", text="closed")
+        await close(incident=bill)
+        closing = [last]
+
+        async def exceptions():  # KV has it at once, a reader of the log a moment later
+            if closing:
+                await close(incident=closing.pop())
+            return {last: {"state": "closed"}}
+
+        monkeypatch.setattr(fleet, "exceptions", exceptions)
+        await fleet.until_over(LONG)
+        assert [e["incident"] for e in fleet.events() if e["kind"] == "closed"] == [bill, last]
