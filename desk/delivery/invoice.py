@@ -21,7 +21,11 @@ from desk.wording import counted
 ANSWER_WITHIN = 600.0  # seconds a person has; the switch `answer_within` overrides it
 _FAR = 1_000_000_000  # fork rows go where the real views will never have one: there they would replace it
 _LOOK = 0.25  # seconds between two looks for a stored decision
-UNREADABLE = 4  # the error code of a bill nobody can read
+UNREADABLE = 4  # the error code of a bill nobody can check
+
+
+class Uncheckable(Exception):
+    """A bill that cannot be checked, whoever tries again. Its text is a sentence for a person."""
 
 
 class Invoice:
@@ -37,19 +41,38 @@ class Invoice:
         done = await get_json(self.f.results, f"{incident}:check")
         if done is None:
             await self.f.event("start", incident=incident, step="invoice-check", text=f"checking {incident}")
-            stored = await get_json(self.f.results, f"{incident}:bill")
             try:
-                bill = Bill.from_json(stored)
-            except ValueError as error:
-                why = f"The bill {incident} cannot be read: {error}."
-                await self.f.event_once("step", incident, "invoice-check", state="refused", text=why)
-                await self.refuse(ctx, message, why)
+                found = await self.checked(ctx, incident)
+            except Uncheckable as error:
+                await self.f.event_once("step", incident, "invoice-check", state="refused", text=str(error))
+                await self.refuse(ctx, message, str(error))
                 return
-            done = await first(self.f.results, f"{incident}:check", await self.check(ctx, incident, bill))
+            done = await first(self.f.results, f"{incident}:check", found)
         else:
             await self.fork(incident).squash()  # a kill may have come between the saved check and the squash
         await self.f.event_once("step", incident, "invoice-check", state="done", text=done["text"])
         await ctx.respond(json.dumps(done))
+
+    async def checked(self, ctx: ls.AgentCtx, incident: str) -> dict[str, Any]:
+        """The check of the bill as it was sent. Raises Uncheckable.
+
+        What is first in a view's column says what the column holds. When somebody else's record was, what the desk
+        writes there is nothing, and a fork takes no row of ours.
+        """
+        try:
+            bill = Bill.from_json(await get_json(self.f.results, f"{incident}:bill"))
+        except ValueError as error:
+            raise Uncheckable(f"The bill {incident} cannot be read: {error}.") from None
+        try:
+            return await self.check(ctx, incident, bill)
+        except readers.ViewError as error:
+            raise Uncheckable(f"The bill {incident} cannot be checked: {error}") from None
+        except ls.ForkError as error:
+            if error.code != "InvalidArgument":
+                raise
+            raise Uncheckable(
+                f"The bill {incident} cannot be checked: a view refuses our row ({error})."
+            ) from None
 
     async def check(self, ctx: ls.AgentCtx, incident: str, bill: Bill) -> dict[str, Any]:
         """Reconcile; when something differs, show it on a fork and ask a person."""

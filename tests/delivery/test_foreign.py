@@ -5,9 +5,10 @@ import json
 import pytest
 
 from desk.analysis.rewind import rewind
+from desk.delivery.incidents import Planned
 from desk.delivery.layout import EVENTS, POSITIONS
 from desk.panels.live_map import MapPanel
-from tests.delivery.days import LONG, all_hold, kill_and_await, running, until_true
+from tests.delivery.days import LONG, all_hold, attended, dying, kill_and_await, running, until_true
 
 FOREIGN = (
     b"\xff\xfe\x00 not JSON",
@@ -71,3 +72,43 @@ async def test_a_day_goes_on_over_records_that_are_not_the_desks(day):
     died = [event for event in day.events() if event["kind"] == "died"]
     assert not died
     await all_hold(day)
+
+
+BILL = {"vans": 2, "orders": 0, "incidents": (Planned(6.0, "overbilled"),)}
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [({"van": "van-1", "metres": "far"}, "holds words for metres"), ({"van": 7, "metres": 9.0}, "refuses our row")],
+)  # fmt: skip
+async def test_whose_record_was_first_in_a_view_may_spoil_it_and_the_bill_closes_with_a_sentence(
+    tmp_path, report, why
+):
+    async with running(tmp_path, switches=dying({"simulator": "departed"}), **BILL) as fleet:
+        await fleet.until("departed", timeout=LONG)  # no van has reported yet
+        await fleet.laser.topic(POSITIONS).publish().json(report).send()
+        await fleet.kill("simulator")
+        closed = await fleet.until_over(LONG)
+        assert closed["text"].startswith(f"The bill {fleet.day}-bill cannot be checked: ")
+        assert why in closed["text"]
+        assert (await fleet.until("bill_answer"))["state"] == "unreadable"
+        assert not await fleet.laser.forks()
+
+
+async def test_a_bill_is_checked_beside_what_the_views_have_of_others(tmp_path):
+    async with running(tmp_path, **BILL) as fleet, attended(fleet):
+        await fleet.until("departed", timeout=LONG)
+        for topic, record in (
+            (POSITIONS, {"van": "van-1", "metres": 1e30}),
+            (POSITIONS, {"van": ["van-1"], "metres": 3.0}),
+            (EVENTS, {"kind": "delivered", "van": "van-1"}),
+            (EVENTS, {"kind": "failed", "stop": "s-01"}),
+            (EVENTS, {"kind": "start", "incident": 1, "step": ["a"]}),
+        ):
+            await fleet.laser.topic(topic).publish().json(record).send()
+        await fleet.kill("dispatch")  # the next one asks the view who was sent what
+        await fleet.until_over(LONG)
+        assert [e["text"] for e in fleet.events(f"{fleet.day}-bill") if e["kind"] == "disputed"] == [
+            "$19.70 held back, as decided"
+        ]
+        await all_hold(fleet)
