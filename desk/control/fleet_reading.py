@@ -119,9 +119,15 @@ class Reading(Running):
         return list(found.values())
 
     async def checks(self) -> list[Check]:
-        """The end-of-day checks, from the log, the views, the forks and KV. Who was killed a moment ago comes back first."""
+        """The end-of-day checks, from the log, the views, the forks and KV. Who was killed a moment ago comes back first.
+
+        Raises DeskError when a view does not tell what it should.
+        """
         await self._back()
-        return check_day(await self._from_stack(self._facts()))
+        try:
+            return check_day(await self._from_stack(self._facts()))
+        except readers.ViewError as error:
+            raise DeskError(str(error)) from None
 
     async def _back(self) -> None:
         """Wait a little until everybody who was killed is on the log again, under another pid."""

@@ -82,6 +82,10 @@ class Lane:
         body = {"ticket": str(ticket), "customer": ticket.customer, "text": ticket.text}
         await self._command(ticket, CUSTOMER, "triage", "triage", body, str(ticket), {"role": "user"})
 
+    async def has(self, ticket: str) -> bool:
+        """Whether anything was ever sent about this ticket or job, read or not."""
+        return bool(await self._laser.assemble_context(self.session(ticket), topics=[LANE], last_n=1))
+
     async def give(self, job: str, agent: str, operation: str, body: Mapping[str, Any]) -> None:
         """A person's command to an agent."""
         await self._command(job, PERSON, agent, operation, {**body, "ticket": str(job)}, str(job))

@@ -30,6 +30,7 @@ _KEPT = ls.TopicRetention.expire_after(7 * 86_400_000)
 _TICKET = re.compile(r"(?:t|job)-(\d+)")
 ANSWERS = ("approve", "decline")
 _ACKNOWLEDGED = 10.0  # seconds for what has been done to be acknowledged too
+_OPENING = 5.0  # seconds between a ticket's number and its message: who takes longer is gone
 _NATURAL = "holding"
 """The place to die that needs no preparation when the policy pause is long enough for a kill."""
 _LONG = 3.0  # seconds: a kill takes milliseconds, on a busy machine a second
@@ -178,6 +179,12 @@ class SupportDesk(Processes):
         if int(numbered[1]) > newest:
             last = f"the newest is {ticket.partition('-')[0]}-{newest}" if newest else "none has been opened"
             raise DeskError(f"There is no {ticket}: {last}.")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OPENING):
+                while not await self._from_stack(self.lane.has(ticket)):  # noqa: ASYNC110 (it is on the lane)
+                    await asyncio.sleep(0.1)
+                return
+        raise DeskError(f"{ticket} has its number and nothing more: who opened it was killed. Open it again.")
 
     # -- the person at the desk
 

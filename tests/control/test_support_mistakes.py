@@ -13,6 +13,7 @@ from desk.analysis.turns import turns
 from desk.control import DeskError, start
 from desk.control.support import SupportDesk
 from desk.course import timeline
+from desk.runtime.saved import compare_and_swap
 from desk.support.agent import EVENTS
 from tests.supervisor.running import survivors
 
@@ -43,6 +44,20 @@ async def test_strange_records_on_the_events_topic_are_passed_over(support: Supp
     ticket = await support.run("question")
     assert (await support.until(ticket, "closed"))["kind"] == "closed"
     assert support.log.foreign == 5
+
+
+async def test_a_ticket_that_was_numbered_and_never_sent_is_said_to_be_none(
+    support: SupportDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desk.control.support._OPENING", 0.3)
+    ticket = await support.open_ticket("question")
+    counters = support.laser.kv("counters")
+    unsent = f"t-{await compare_and_swap(counters, 'ticket', lambda newest: newest + 1)}"  # and killed
+    for waiting in (support.until(unsent, "closed", timeout=600), support.approve(unsent)):
+        with pytest.raises(DeskError, match=f"^{unsent} has its number and nothing more: "):
+            await waiting
+    assert (await support.until(str(ticket), "closed"))["kind"] == "closed"
+    assert await support.lane.has(str(ticket)) and not await support.lane.has(unsent)
 
 
 async def test_whether_the_monkey_is_loose_is_known_to_whoever_listens(support: SupportDesk) -> None:

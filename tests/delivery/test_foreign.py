@@ -5,6 +5,7 @@ import json
 import pytest
 
 from desk.analysis.rewind import rewind
+from desk.control.errors import DeskError
 from desk.delivery.incidents import Planned
 from desk.delivery.layout import EVENTS, POSITIONS
 from desk.panels.live_map import MapPanel
@@ -93,6 +94,9 @@ async def test_whose_record_was_first_in_a_view_may_spoil_it_and_the_bill_closes
         assert why in closed["text"]
         assert (await fleet.until("bill_answer"))["state"] == "unreadable"
         assert not await fleet.laser.forks()
+        if "words" in why:
+            with pytest.raises(DeskError, match="holds words for metres"):
+                await fleet.checks()
 
 
 async def test_a_bill_is_checked_beside_what_the_views_have_of_others(tmp_path):
