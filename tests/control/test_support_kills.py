@@ -8,6 +8,7 @@ import pytest
 
 from desk.control import DeskError
 from desk.control.events import Event
+from desk.control.lane import Offset
 from desk.control.support import SupportDesk
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -105,6 +106,21 @@ async def test_what_was_run_is_acknowledged(support: SupportDesk) -> None:
     await support.use_shipped("billing")
     await support.use_bank("keyed")
     assert [support.counts(ticket).paid for ticket in tickets] == [1] * 4
+
+
+async def test_who_has_acknowledged_nothing_of_a_ticket_yet_is_behind(
+    support: SupportDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = await support.run("question")
+    assert await support.behind(ticket) == []
+    own, group = support.lane.partition(ticket), support.group
+
+    async def elsewhere(name: str) -> list[Offset]:
+        offsets = await group(name)
+        return [offset for offset in offsets if offset.partition != own] if name == "billing" else offsets
+
+    monkeypatch.setattr(support, "group", elsewhere)
+    assert await support.behind(ticket) == ["billing"]
 
 
 async def test_the_place_to_die_is_for_the_ticket_that_was_opened(support: SupportDesk) -> None:
