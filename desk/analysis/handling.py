@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from desk.analysis.spans import DEATHS
+from desk.analysis.story import last_words_first
 from desk.delivery.exceptions import STEPS
 
 Event = Mapping[str, Any]
@@ -44,16 +45,17 @@ _STATES = {
     "replay": "replayed",
     "asked": "asks a person",
     "parked": "parked",
-    "redriven": "in hand",
+    "redriven": "waiting",
     "step": "done",
 }
+"""Of a step, after an event about it; a message that was sent again is in nobody's hands until somebody begins."""
 
 
 def handlings(events: Iterable[Event]) -> list[Handling]:
     """Every exception in the order they were opened."""
     found: dict[str, dict[str, Any]] = {}
     steps: dict[str, dict[str, Step]] = {}
-    for event in events:
+    for event in last_words_first(events):
         kind, incident = event["kind"], event.get("incident") or ""
         if kind == "exception":
             names = ("invoice-check",) if event["state"] == BILL else STEPS.get(event["state"], ())
@@ -65,7 +67,7 @@ def handlings(events: Iterable[Event]) -> list[Handling]:
             found[incident]["open"] = False
         elif kind in _STATES and event.get("step") in steps.get(incident, {}):
             before = steps[incident][event["step"]]
-            agent = event["agent"] if kind != "redriven" else before.agent
+            agent = event["agent"] if kind != "redriven" else ""
             text = (event.get("text") or "") if kind == "step" else before.text
             if before.state != "done":
                 steps[incident][event["step"]] = Step(before.name, _STATES[kind], agent, text)
