@@ -225,7 +225,7 @@ class Manager:
             if self._journal and pid:
                 text = f"{member.name} died (pid {pid}, {_how(code)})" + (f": {why}" if why else "")
                 self._journal.note("died", agent=member.name, pid=pid, text=text)
-            delay = member.backoff.died(member.born, time.monotonic())
+            delay = member.backoff.died(member.born, time.monotonic(), member.state == "up")
             member.error = why or member.error or _how(code)
         self._set(member, pid=0, deaths=member.deaths + 1, state="failing" if delay else "down")
         if delay:

@@ -30,6 +30,13 @@ def test_a_process_that_lived_long_enough_is_trusted_again():
     assert not backoff.failing
 
 
+def test_what_never_comes_up_is_failing_however_slowly_it_dies():
+    backoff = Backoff()
+    slow = [backoff.died(at - WINDOW, at, was_up=False) for at in range(0, 500, 100)]
+    assert slow == [0] * (LIMIT - 1) + [RETRY]
+    assert backoff.died(600 - WINDOW, 600) == 0
+
+
 def test_old_deaths_are_forgotten():
     backoff = Backoff()
     deaths = [0, 1, 2, 3, 3 + WINDOW, 4 + WINDOW]
