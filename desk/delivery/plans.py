@@ -33,6 +33,8 @@ def work_out(
     if exc.kind == "missed":
         again = exc.attempt < 2
         what = "moved to the end of the round" if again else "goes back to the depot after two attempts"
+        if again and exc.stop not in rounds[exc.van].retry:
+            what = "the parcel is on another van already"
         text = f"{exc.van}: nobody home at {places[exc.stop].name}, {what}."
         return {"do": "again" if again else "back", "van": exc.van, "text": text}
     if exc.kind == "order":

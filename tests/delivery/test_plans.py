@@ -140,6 +140,10 @@ def test_a_plan_says_what_it_does():
     assert plan_of(GONE, rounds)["text"] == "van-1 is off the road: van-2 takes over 3 drops."
     one = {**rounds, "van-1": Round("van-1", drops=(STOPS[0],))}
     assert plan_of(GONE, one)["text"] == "van-1 is off the road: van-2 takes over 1 drop."
+    door = f"van-1: nobody home at {PLACES[MISSED.stop].name}"
+    on_board = {**rounds, "van-1": Round("van-1", retry=(MISSED.stop,))}
+    assert plan_of(MISSED, on_board)["text"] == f"{door}, moved to the end of the round."
+    assert plan_of(MISSED, rounds)["text"] == f"{door}, the parcel is on another van already."
 
 
 def test_what_is_an_exception_and_what_is_not():
