@@ -4,21 +4,26 @@ Known of this pair: the first keystrokes after opening can get lost, so a cell c
 says so, and is run again if it does not. Notebooks are opened without outputs, so that a prompt says it.
 """
 
+import contextlib
 import json
 import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Error, Locator, Page, expect, sync_playwright
 
 TOKEN = "only-on-this-machine"
 PATIENCE_MS = 60_000
 NOT_RUN = "[ ]:"
+_HEARD_MS = 5_000  # a keystroke that has not been heard by then is lost
+_ENDS = 60.0  # seconds a server may take to end its kernels
+expect.set_options(timeout=PATIENCE_MS)
 _FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -62,7 +67,7 @@ def jupyter_lab(folder: Path, *, theme: str = "JupyterLab Light") -> Iterator[st
         yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={TOKEN}&reset"
     finally:
         server.terminate()
-        server.wait(15)
+        server.wait(_ENDS)
         log.close()
 
 
@@ -106,12 +111,13 @@ class Notebook:
         self.sent: list[str] = []
         """What the page has sent to the kernel."""
         page.on("websocket", lambda socket: socket.on("framesent", lambda f: self.sent.append(str(f))))
-        for attempt in range(60):  # the server needs a moment before it answers
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while True:  # the server needs a moment before it answers
             try:
                 page.goto(url.format(name))
                 break
-            except Exception:
-                if attempt == 59:
+            except Error:
+                if time.monotonic() > end:
                     raise
                 page.wait_for_timeout(250)
         self.kernel_is_idle()
@@ -132,8 +138,8 @@ class Notebook:
             cell.locator(".cm-content").click()
             self.page.wait_for_timeout(200)
             self.page.keyboard.press("Control+Enter")
-            self.page.wait_for_timeout(300)
-            if self._prompt(cell) != NOT_RUN:
+            with contextlib.suppress(AssertionError):
+                expect(cell.locator(".jp-InputPrompt")).not_to_have_text(NOT_RUN, timeout=_HEARD_MS)
                 return cell
         raise AssertionError(f"the cell would not run: {source}")
 

@@ -36,7 +36,7 @@ def test_make_lab_serves_the_first_notebook(tmp_path: Path) -> None:
         assert b"JupyterLab" in _answer(f"http://127.0.0.1:{port}/lab/tree/00_start_here.ipynb", server)
     finally:
         server.terminate()
-        server.wait(15)
+        server.wait(PATIENCE)
 
 
 def _answer(url: str, server: subprocess.Popen[bytes]) -> bytes:
