@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -98,6 +98,14 @@ def unrun(notebook: Path, folder: Path) -> None:
             cell.outputs, cell.execution_count = [], None
     book.metadata.pop("widgets", None)
     nbformat.write(book, folder / notebook.name)
+
+
+def until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait until something holds that no selector says."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        page.wait_for_timeout(250)
 
 
 class Notebook:

@@ -5,7 +5,6 @@ With DESK_PICTURES=1 the screenshot becomes docs/control-room.png (light) and bu
 
 import io
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from desk.delivery.incidents import TITLES
 from tests.analysis.tuesday import tuesday
 from tests.browser.conftest import Opener
+from tests.browser.lab import until
 
 ROOM = "control_room.ipynb"
 ROOT = Path(__file__).parents[2]
@@ -164,14 +164,6 @@ def picture(of: Locator) -> Image.Image:
 def until_differing(of: Locator, before: Image.Image, share: float) -> None:
     """Wait until what is shown differs from `before` in more than this share of its points."""
     until(of.page, lambda: differing(before, picture(of)) > share)
-
-
-def until(page: Page, holds: Callable[[], bool]) -> None:
-    """Wait until something holds that no selector says."""
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        page.wait_for_timeout(250)
 
 
 def differing(one: Image.Image, other: Image.Image) -> float:

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener
+from tests.browser.lab import until
 
 LESSON = "02_kill_the_resolver.ipynb"
 ROOT = Path(__file__).parents[2]
@@ -54,11 +55,11 @@ def test_kill_pressed_in_the_hold_shows_as_a_replay(theme: str, open_notebook: O
     story.get_by_text("closed", exact=True).first.wait_for()
     expect(ticket.get_by_role("button", name="Approve")).to_have_count(0)
 
-    table = lesson.run("timeline(support, ticket)\n").inner_text()
-    assert re.search(r"killed\s+resolver \(SIGKILL, by button\)", table)
-    assert "from checkpoint, 2 turn(s) since: order_lookup, its result" in table
+    table = expect(lesson.run("timeline(support, ticket)\n"))
+    table.to_contain_text(re.compile(r"killed\s+resolver \(SIGKILL, by button\)"), use_inner_text=True)
+    table.to_contain_text("from checkpoint, 2 turn(s) since: order_lookup, its result", use_inner_text=True)
     plot = lesson.run("timeline(support, ticket).plot()")
-    assert plot.locator("img").evaluate("picture => picture.naturalWidth") > 1000
+    until(lesson.page, lambda: plot.locator("img").evaluate("picture => picture.naturalWidth") > 1000)
 
     if os.environ.get("DESK_PICTURES"):
         lesson.below(ticket)
