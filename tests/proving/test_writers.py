@@ -11,7 +11,9 @@ import pytest
 import pytest_asyncio
 
 from desk.control.errors import DeskError
+from desk.control.events import Event
 from desk.control.fleet import FleetDesk
+from desk.control.support import SupportDesk
 from desk.proving import days, sweep
 from desk.proving.cases import ANSWERED, ONCE, OVERTAKEN, Case, Kill
 from desk.proving.frames import Write
@@ -144,6 +146,20 @@ def changed(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), more))))
 
 
+def given_up_when_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ticket that is to close and never does is given up when nobody has anything left to do about it."""
+    until = SupportDesk.until
+
+    async def closed_or_quiet(self: SupportDesk, ticket: str, *kinds: str, timeout: float) -> Event:
+        if kinds != ("closed",):
+            return await until(self, ticket, *kinds, timeout=timeout)
+        while await self.behind(ticket):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        raise DeskError(f"{ticket} does not close.")
+
+    monkeypatch.setattr(SupportDesk, "until", closed_or_quiet)
+
+
 def overtaken(play: Play | Day, write: Write, early: str, late: str) -> Case:
     return Case(play, (Kill(early, Point(write, 1, EARLY)), Kill(late, Point(write, 1, LATE))), OVERTAKEN)
 
@@ -181,7 +197,7 @@ async def test_the_judge_sees_that_an_ended_issue_was_overwritten(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed(tmp_path, monkeypatch, BLIND)
-    monkeypatch.setattr("desk.proving.tickets._LONG", 5.0)  # it never closes
+    given_up_when_quiet(monkeypatch)  # it never closes
     row = await sweep.perform(stage, overtaken(TWO_REFUNDS, Write("set", "cases t-1"), "resolver", "billing"))
     assert row.reached and "closed 0 times, 1 due" in row.violations
 
@@ -247,7 +263,7 @@ async def test_the_judge_sees_that_one_charge_is_refunded_in_two_tickets(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed(tmp_path, monkeypatch, UNCLAIMED)
-    monkeypatch.setattr("desk.proving.tickets._LONG", 5.0)  # the second asks, and waits
+    given_up_when_quiet(monkeypatch)  # the second asks, and waits
     kill = Kill("resolver", Point(Write("cas", "claims 1043:duplicate"), 2, AFTER))
     row = await sweep.perform(stage, Case(PLAYS["claimed twice"], (kill,)))
     assert row.reached and "2 questions, 1 due" in row.violations
