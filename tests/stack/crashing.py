@@ -22,7 +22,7 @@ from tests.stack.crash_workers import (
 from tests.stack.rebuilding import assert_folder_rebuilds
 from tests.stack.running import StackProcess
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 async def prepare(connection: str) -> None:

@@ -15,7 +15,7 @@ from desk.runtime.connect import connect
 from tests.stack.running import stack_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-SECONDS = 20
+SECONDS = 60
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -1,6 +1,7 @@
 """SIGKILL of the stack: what was acknowledged is there, work goes on where it stood, clients come back."""
 
 import asyncio
+import contextlib
 import os
 import random
 
@@ -15,7 +16,7 @@ from tests.stack.raw import RawClient
 from tests.stack.running import StackProcess, stack_process
 
 KILLS = int(os.environ.get("STACK_KILLS", "5"))
-SECONDS = 20
+SECONDS = 60
 
 
 class Load:
@@ -43,26 +44,27 @@ class Writer:
 
     async def write(self, connection: str, load: Load) -> None:
         """Until the stack is gone."""
-        client = await RawClient.connect(connection)
-        try:
+        with (
+            contextlib.suppress(asyncio.IncompleteReadError, ConnectionError),
+            contextlib.closing(await RawClient.connect(connection)) as client,
+        ):
             while True:
-                payload = f"{self.partition}:{self.sent}".encode()
-                self.sent += 1
-                self.unsure.add(payload)
-                load.wrote()
-                reply = await client.ask(Code.SEND, send_body(payload, partition=self.partition))
-                assert isinstance(reply, Reply) and not reply.status
-                self.unsure.discard(payload)
-                offset = U64.unpack_from(reply.body, 16)[0]
-                self.acknowledged[offset] = payload
-                place = offset_body(consumer="writer", partition=self.partition)
-                reply = await client.ask(Code.STORE_OFFSET, place + U64.pack(offset) + b"\0")
-                assert isinstance(reply, Reply) and not reply.status
-                self.committed = offset
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            client.close()
+                await self._one(client, load)
+
+    async def _one(self, client: RawClient, load: Load) -> None:
+        payload = f"{self.partition}:{self.sent}".encode()
+        self.sent += 1
+        self.unsure.add(payload)
+        load.wrote()
+        reply = await client.ask(Code.SEND, send_body(payload, partition=self.partition))
+        assert isinstance(reply, Reply) and not reply.status
+        self.unsure.discard(payload)
+        offset = U64.unpack_from(reply.body, 16)[0]
+        self.acknowledged[offset] = payload
+        place = offset_body(consumer="writer", partition=self.partition)
+        reply = await client.ask(Code.STORE_OFFSET, place + U64.pack(offset) + b"\0")
+        assert isinstance(reply, Reply) and not reply.status
+        self.committed = offset
 
     async def check(self, client: RawClient) -> None:
         """Everything acknowledged lies where it was said to, nothing twice, no gap, the commit not behind."""
@@ -148,6 +150,16 @@ async def test_clients_carry_on_by_themselves(tmp_path):
         await stack.end()
 
 
+async def acknowledged(laser: ls.Laser, agent: str) -> None:
+    """Wait until the agent has acknowledged all there is. The SDK's agent ends when its acknowledgement meets a stack
+    that no longer knows it for a member (5009); a desk's process ends with it, and the next one does the work."""
+    group = laser.topic("agent.sessions").consumer_group(agent)
+    reader = group.consumer(auto_commit="disabled", auto_join_group=False, create_group=False)
+    async with asyncio.timeout(SECONDS):
+        while not (at := await reader.stored_offset(0)) or at.stored_offset < at.current_offset:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 async def test_an_agent_carries_on_by_itself(tmp_path):
     stack = StackProcess(tmp_path)
     try:
@@ -163,6 +175,7 @@ async def test_an_agent_carries_on_by_itself(tmp_path):
         await agent.ready()
         await laser.send_agent("agent.sessions", b"before", ls.Provenance())
         assert await asyncio.wait_for(replies.get(), SECONDS) == b"before"
+        await acknowledged(laser, "worker")
         await stack.kill()
         await stack.start()
         await laser.send_agent("agent.sessions", b"after", ls.Provenance())
