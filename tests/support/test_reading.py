@@ -1,7 +1,7 @@
 """What a message is read as."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from desk.support.reading import READ, WISHES, Wish, clean, read
@@ -67,7 +67,7 @@ def test_unclear(text: str, reason: str, language: str) -> None:
     assert (wish.kind, wish.reason, wish.language) == ("unclear", reason, language)
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=300) | st.text(alphabet="order #1042'\";.?!\n-refundchargedtwice", max_size=300))
 def test_any_text_is_one_to_four_wishes_of_valid_text(text: str) -> None:
     wishes = read(text)
