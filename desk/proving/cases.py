@@ -91,11 +91,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class Done:
-    """A row, and what else is known of a run that nobody disturbed."""
+    """A row, and what else is known of a run that nobody disturbed. repeated: what was done twice in it, sentences."""
 
     row: Row
     seen: dict[str, Seen]
     outcome: dict[str, list[object]] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
 
 
 def row(

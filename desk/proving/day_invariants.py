@@ -4,9 +4,9 @@ A script that imports nothing of the desk, so that it cannot share the desk's mi
 `python day_invariants.py CONNECTION < runs > verdicts`, JSON lines both ways. A run is {"stream", "disputes", "answer",
 "expected"}: its stream, how many disputes its bill is worth, what its person says to one ("approved", "declined", or
 "undecided": nothing in time), and the outcome of the same day without a kill, or null. A verdict is {"stream",
-"violations": [sentences], "raw": {what: how often, repeats counted}, "outcome"}. An event that is on the log twice
-under one id is one event, and shows in "raw"; a customer reads each text that was sent, so wordings are counted before
-repeats are dropped.
+"violations": [sentences], "raw": {what: how often, repeats counted}, "repeated": [sentences], "outcome"}. An event
+that is on the log twice under one id is one event, and shows in "raw"; a customer reads each text that was sent, so
+wordings are counted before repeats are dropped.
 """
 
 import asyncio
@@ -99,10 +99,6 @@ class Day:
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds, each once."""
         return [event for event in self.events if event["kind"] in kinds]
-
-    def raw(self, *kinds: str) -> int:
-        """How many events of these kinds are on the log, repeats counted."""
-        return sum(event["kind"] in kinds for event in self.everything)
 
 
 # -- reading
@@ -228,24 +224,48 @@ def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
         *again(found),
         *otherwise(outcome, run["expected"] or outcome),
     ]
-    raw = {
-        "messages": len(found.commands),
-        "starts": found.raw("start"),
-        "plans": found.raw("checkpoint"),
-        "replays": found.raw("replay"),
-        "resumes": found.raw("resume"),
-        "holds": found.raw("holding"),
-        "steps": found.raw("step"),
-        "told": found.raw("told"),
-        "remembered": len(found.memories),
-        "asked": found.raw("asked"),
-        "forks": found.raw("fork"),
-        "closed": found.raw("closed"),
-        "parcels": found.raw("delivered", "returned"),
-        "disputes": found.raw("disputed", "paid", "undecided"),
-        "dead letters": found.dead,
+    things = counted(found)
+    raw = {**{what: len(times) for what, times in things.items()}, "dead letters": found.dead}
+    said = {"violations": violations, "raw": raw, "repeated": repeated(found, things)}
+    return {"stream": run["stream"], **said, "outcome": outcome}
+
+
+def counted(found: Day) -> dict[str, list[tuple[str, ...]]]:
+    """Each thing that is counted raw: what it was about each time, the incident first where it is of one."""
+
+    def about(kind: str, *more: str) -> list[tuple[str, ...]]:
+        names = ("incident", *more)
+        return [tuple(e.get(name) or "" for name in names) for e in found.everything if e["kind"] == kind]
+
+    return {
+        "messages": [(incident, step) for _, incident, step, _ in found.commands],
+        "starts": about("start", "step"),
+        "plans": about("checkpoint", "step"),
+        "replays": about("replay", "step"),
+        "resumes": about("resume"),
+        "holds": about("holding", "step"),
+        "steps": about("step", "step"),
+        "told": about("told", "stop"),
+        "remembered": [(incident, customer) for _, customer, incident, _ in found.memories],
+        "asked": about("asked"),
+        "forks": about("fork"),
+        "closed": about("closed"),
+        "parcels": [(e["stop"],) for e in found.everything if e["kind"] in ("delivered", "returned")],
+        "disputes": [*about("disputed"), *about("paid"), *about("undecided")],
     }
-    return {"stream": run["stream"], "violations": violations, "raw": raw, "outcome": outcome}
+
+
+def repeated(found: Day, things: Mapping[str, Sequence[tuple[str, ...]]]) -> list[str]:
+    """What was done more than once about one thing, though nobody died, nothing of the incident was tried again and no
+    message was lost. Only of a day that nobody disturbed is that wrong.
+    """
+    if found.of("killed", "died"):
+        return []
+    tried_again = {event.get("incident") for event in found.of(*_OF_TROUBLE)}
+    if None in tried_again:  # a dead letter of nobody knows which
+        return []
+    calm = {what: [a for a in times if a[0] not in tried_again] for what, times in things.items()}
+    return [f"{what} {len(a)} times for {len(set(a))}" for what, a in calm.items() if len(a) > len(set(a))]
 
 
 def parcels(found: Day) -> Iterator[str]:

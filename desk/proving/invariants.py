@@ -5,7 +5,7 @@ A script that imports nothing of the desk, so that it cannot share the desk's mi
 "issues", "refunds", "declined", "ledger", "expected"}: its stream, the bank's file, how many tickets it has, how many
 issues and how many approved and declined refunds they should have, whether billing keeps a ledger, and the outcome of
 the same run without a kill, or null. Its verdict is {"stream", "violations": [sentences], "raw": {what: how often,
-repeats counted}, "outcome"}.
+repeats counted}, "repeated": [sentences], "outcome"}.
 """
 
 import asyncio
@@ -135,18 +135,38 @@ def verdict(run: Mapping[str, Any], found: Found) -> dict[str, Any]:
         *disordered(found),
         *otherwise(found, outcome, run["expected"] or outcome),
     ]
-    raw = {
-        "lookups": len(found.of("looking_up")),
-        "holds": len(found.of("holding")),
-        "questions": len(found.sent("command", "approve")),
-        "answers": len(found.sent("command", "decide")),
-        "refunds": len(found.sent("command", "refund")),
-        "replies": len(found.sent("response", "reply")),
-        "closed": len(found.of("closed")),
-        "bank asked": len(found.asked),
-        "paid": len(found.paid),
+    things = counted(found)
+    raw = {what: len(times) for what, times in things.items()}
+    said = {"violations": violations, "raw": raw, "repeated": done_again(found, things)}
+    return {"stream": run["stream"], **said, "outcome": outcome}
+
+
+def counted(found: Found) -> dict[str, list[str]]:
+    """Each thing that is counted raw: what it was about each time."""
+
+    def keys(kind: str, operation: str) -> list[str]:
+        return [record["idempotency_key"] for record in found.sent(kind, operation)]
+
+    return {
+        "lookups": [event["step"] for event in found.of("looking_up")],
+        "holds": [event["step"] for event in found.of("holding")],
+        "questions": keys("command", "approve"),
+        "answers": keys("command", "decide"),
+        "refunds": keys("command", "refund"),
+        "replies": keys("response", "reply"),
+        "closed": [event["ticket"] for event in found.of("closed")],
+        "bank asked": [key for key, _, _, _ in found.asked],
+        "paid": [key for key, _, _ in found.paid],
     }
-    return {"stream": run["stream"], "violations": violations, "raw": raw, "outcome": outcome}
+
+
+def done_again(found: Found, things: Mapping[str, Sequence[str]]) -> list[str]:
+    """What was done more than once about one thing, though nobody died. Only of a run that nobody disturbed is that
+    wrong.
+    """
+    if found.of("killed") or found.of("died"):
+        return []
+    return [f"{what} {len(a)} times for {len(set(a))}" for what, a in things.items() if len(a) > len(set(a))]
 
 
 def numbers(run: Mapping[str, Any], found: Found) -> Iterator[str]:

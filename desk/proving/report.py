@@ -58,7 +58,8 @@ what it needs for it; a log of an exception out of order (problem, each step wit
 a step asked for again by a workflow that was resumed when the journal had it; and rounds, exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
 (except events of lives and retries).
 
-Of both: an operation code that the protocol does not list, by any agent that is killed.
+Of both: an operation code that the protocol does not list, by any agent that is killed. Nor may anything be done twice
+in a run in which nobody is killed.
 
 Several points may be one frame, and so one kill: an acknowledgement of several records is. *Distinct frames* counts the
 frames of single kills, and each run in another way as one.

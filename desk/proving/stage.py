@@ -204,4 +204,5 @@ def done(
         if (codes := unlisted(relay.codes))
     ]
     violations = (*trouble, *strange, *verdict["violations"])
-    return Done(row(case, hit, violations, verdict["raw"], frames), seen, verdict.get("outcome", {}))
+    made = row(case, hit, violations, verdict["raw"], frames)
+    return Done(made, seen, verdict.get("outcome", {}), tuple(verdict.get("repeated", ())))

@@ -37,7 +37,8 @@ COMPARED = (
 _PERFORM = {SUPPORT: tickets.perform, DELIVERY: days.perform}
 _ALL: dict[str, Sequence[Play | Day]] = {SUPPORT: tuple(PLAYS.values()), DELIVERY: tuple(DAYS.values())}
 _TRIES = 3
-"""A point is named by what a run without kills writes. Where timing made a run write less, it is run again."""
+"""A point is named by what a run without kills writes. Where timing made a run write less, it is run again. So is one
+without kills in which something is done twice: a fault does it each time."""
 _RECORDED = {SUPPORT: 1, DELIVERY: 2}
 """How often a play is run without a kill: how often a cursor is saved during a day depends on timing."""
 _SOON = 8  # the second kill comes within so many writes
@@ -170,10 +171,13 @@ def _named(write: Write) -> Write:
 
 async def _undisturbed(stage: Stage, play: Play | Day, agents: Sequence[str], way: str) -> Done:
     kills = tuple(Kill(agent, Point(ANY, 10**9, BEFORE)) for agent in agents)
-    done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
-    if done.row.violations:
-        raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
-    return done
+    for _ in range(_TRIES):  # a slow machine may make a message come twice: once
+        done = await _PERFORM[play.desk](stage, Case(play, kills if way else (), way))
+        if done.row.violations:
+            raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
+        if not done.repeated:
+            return done
+    raise RuntimeError(f"{play.name} without a kill, each of {_TRIES} times: {'; '.join(done.repeated)}")
 
 
 def twice(cases: Sequence[Case], size: int, seed: int) -> list[Case]:

@@ -197,6 +197,29 @@ def test_repeats_are_counted() -> None:
     assert verdict(RUN, replace(HONEST, memories=HONEST.memories * 2))["raw"]["remembered"] == 2
 
 
+DIED = {"id": "x-8", "kind": "died", "agent": "customer", "pid": 1}
+LOST = event("x-9", "dead_letter", "routing-1")
+
+
+@pytest.mark.parametrize(
+    ("found", "repeated"),
+    [
+        (HONEST, []),
+        (also(TOLD), ["told 2 times for 1"]),
+        (also(TOLD_TOO), []),  # another customer
+        (asked_again(HONEST, 11.9), ["messages 4 times for 3"]),
+        (replace(HONEST, memories=HONEST.memories * 2), ["remembered 2 times for 1"]),
+        (also(DELIVERED), ["parcels 2 times for 1"]),
+        (also(DIED, TOLD), []),
+        (also(RETRIED, TOLD), []),
+        (also(RETRIED, {**OVER, "id": "x"}), ["disputes 2 times for 1"]),
+        (also(LOST, TOLD), []),  # whose it was, nobody knows
+    ],
+)
+def test_what_is_done_twice_is_told_where_nobody_died_or_tried_again(found: Day, repeated: list[str]) -> None:
+    assert verdict(RUN, found)["repeated"] == repeated
+
+
 def test_what_a_day_came_to_names_neither_the_day_nor_its_runs() -> None:
     other = {"driving": ["van-1"], "left": {}}
     assert EXPECTED["roster"] == [other] and EXPECTED["memories"] == [["c-1", "day-1", "missed drop"]]

@@ -166,6 +166,15 @@ def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Found) -> No
     assert violations(found) == []
 
 
+def test_what_is_done_twice_is_told_where_nobody_died() -> None:
+    looked_up = event(3.1, "looking_up", key=False, text="order 1042")
+    assert verdict(RUN, HONEST)["repeated"] == []
+    assert verdict(RUN, also(looked_up))["repeated"] == ["lookups 2 times for 1"]
+    assert verdict(RUN, also_sent(SENT))["repeated"] == ["replies 2 times for 1"]
+    died = event(3.05, "died", key=False, agent="resolver", pid=1)
+    assert verdict(RUN, also(died, looked_up))["repeated"] == []
+
+
 def test_the_bank_asked_after_the_ledger_was_done_is_seen() -> None:
     known = "the bank was asked after the ledger was done"
     late = replace(HONEST, asked=(*HONEST.asked, (REFUND, 4900, "c-17", 14.5)))

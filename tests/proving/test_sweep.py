@@ -151,6 +151,28 @@ async def test_what_is_wrong_without_a_kill_is_never_tried_again(
             raise errors.exceptions[0] from None
 
 
+@pytest.mark.parametrize("always", [True, False])
+async def test_what_is_done_twice_each_time_without_a_kill_ends_the_sweep(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, always: bool
+) -> None:
+    runs = []
+
+    async def twice(stage: Stage, case: Case) -> Done:
+        runs.append(case)
+        said = ("told 10 times for 5",) if always or len(runs) == 1 else ()
+        return Done(row(case, 0, (), {}, ()), {agent: Seen(()) for agent in case.agents}, repeated=said)
+
+    monkeypatch.setitem(sweep._PERFORM, DELIVERY, twice)
+    if always:
+        with pytest.raises(
+            RuntimeError, match="closure without a kill, each of 3 times: told 10 times for 5"
+        ):
+            await sweep._undisturbed(stage, DAYS["closure"], (), "")
+    else:
+        assert (await sweep._undisturbed(stage, DAYS["closure"], (), "")).repeated == ()
+    assert len(runs) == (3 if always else 2)
+
+
 async def test_whoever_hangs_is_ended_by_the_watchdog_or_it_is_a_violation() -> None:
     class Log:
         rows = ({"kind": "killed", "by": "watchdog", "pid": 7}, {"kind": "killed", "by": "code", "pid": 8})

@@ -119,6 +119,27 @@ async def hasty(self, ctx, message):
 
 customer.Customer.handle = hasty
 """
+OPENED_AT_EACH_SIGN = """
+from desk.delivery import dispatch
+
+async def unconditional(self, exc):
+    await self.f.exceptions.set(exc.id).json(exc.to_json()).send()
+    await self.announce(exc)
+    self.start(exc)
+
+dispatch.Dispatch.open = unconditional
+"""
+LOOKED_UP_TWICE = """
+from desk.support import agent
+
+get_order = agent.Desk.get_order
+
+async def twice(self, number):
+    await get_order(self, number)
+    return await get_order(self, number)
+
+agent.Desk.get_order = twice
+"""
 JOURNAL_UNREAD = """
 import laser_sdk as ls
 from desk.delivery import dispatch
@@ -407,6 +428,21 @@ async def test_the_judge_sees_that_a_workflow_did_not_go_on_from_its_journal(
     assert row.reached
     [said] = row.violations
     assert said.startswith("assess of p") and said.endswith("was asked for again although the journal had it")
+
+
+@pytest.mark.parametrize(
+    ("code", "play", "sentence"),
+    [
+        (OPENED_AT_EACH_SIGN, DAYS["closure"], "told 10 times for 5"),
+        (LOOKED_UP_TWICE, PLAYS["duplicate"], "lookups 2 times for 1"),
+    ],
+)
+async def test_the_judge_sees_that_something_is_done_twice_though_nobody_is_killed(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, play: Play | Day, sentence: str
+) -> None:
+    changed(tmp_path, monkeypatch, code)
+    done = await sweep._PERFORM[play.desk](stage, Case(play))
+    assert done.row.violations == () and sentence in done.repeated
 
 
 async def test_an_answer_that_could_not_be_given_is_a_violation(
