@@ -39,6 +39,8 @@ _EARLIER = re.compile(r" Sorry, this is the \w+ time we've been late to you, and
 _OF_LIVES = frozenset({"agent_up", "died", "killed", "start", "checkpoint", "replay", "holding", "resume"})
 _OF_TROUBLE = frozenset({"retry", "dead_letter", "parked", "fixed", "redriven"})
 """Kinds of events that another day need not have: how often depends on who is killed where, and on real time."""
+_WORK = ("start", "checkpoint", "replay", "holding", "told", "fork", "asked")
+"""What is said while a step is done, and not by who finds its result saved."""
 _STAGES = (
     ("failed", "order", "bill"),
     ("exception",),
@@ -222,6 +224,7 @@ def verdict(run: Mapping[str, Any], found: Day) -> dict[str, Any]:
         *unsaid(found),
         *disordered(found),
         *again(found),
+        *redone(found),
         *otherwise(outcome, run["expected"] or outcome),
     ]
     things = counted(found)
@@ -483,6 +486,35 @@ def again(found: Day) -> Iterator[str]:
         known = done.get((incident, step), made)
         if any(known < since < made for since in begun.get(incident, ())):
             yield f"{step} of {incident} was asked for again although the journal had it"
+
+
+def redone(found: Day) -> Iterator[str]:
+    """What was done of a step, or asked of a person, by a process that came up when the log had the step as done, or
+    what came of the answer: that is saved before it is said, so it was there to be found. One that was up before may
+    have looked too early, and been stopped.
+    """
+    over: dict[tuple[str, str], float] = {}
+    ups: dict[int, list[float]] = {}
+    for event in found.everything:
+        if event["kind"] == "agent_up":
+            ups.setdefault(event["pid"], []).append(event["at"])
+        elif event["kind"] == "step" and event.get("state") == "done":  # a refused check is saved nowhere
+            about = (event["incident"], event["step"])
+            over[about] = min(event["at"], over.get(about, event["at"]))
+        elif event["kind"] in _ACTED.values():
+            about = (event["incident"], "asked")
+            over[about] = min(event["at"], over.get(about, event["at"]))
+    late = set()
+    for event in found.everything:
+        kind, incident, step = event["kind"], event.get("incident"), event.get("step")
+        if kind not in _WORK:
+            continue
+        came = max((up for up in ups.get(event["pid"], ()) if up <= event["at"]), default=0.0)
+        ends = [over.get((incident, step), came), over.get((incident, kind), came)]
+        if min(ends) < came:
+            late.add((kind, incident, step))
+    for kind, incident, step in sorted(late):
+        yield f"{kind} {step} of {incident} by a process that came when that was over"
 
 
 def otherwise(outcome: Outcome, expected: Outcome) -> Iterator[str]:

@@ -55,7 +55,8 @@ remembered once of each customer it was told; a bill that is not one, a dispute 
 where nobody said anything in time), or another amount held back than was asked; a fork left open; a view that differs
 from the log; position reports with a gap or going back; a step, a question or a closing by a process whose log lacks
 what it needs for it; a log of an exception out of order (problem, each step with its plan, texts or question, closing);
-a step asked for again by a workflow that was resumed when the journal had it; and rounds, exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
+a step asked for again by a workflow that was resumed when the journal had it; a step done or a person asked by a process
+that came up when the log had what came of it; and rounds, exceptions, stops, results, decisions, memories, last positions or events other than on the same day without a kill
 (except events of lives and retries).
 
 Of both: an operation code that the protocol does not list, by any agent that is killed. Nor may anything be done twice

@@ -26,12 +26,13 @@ def event(name: str, kind: str, agent: str = "agent", pid: int = 1, **fields: An
         "van": None,
         "stop": None,
         "minute": 6.0,
+        "at": 5.0,
         **fields,
     }
 
 
-def life(name: str, agent: str, pid: int) -> dict[str, Any]:
-    return {"id": name, "kind": "agent_up", "agent": agent, "pid": pid}
+def life(name: str, agent: str, pid: int, at: float = 1.0) -> dict[str, Any]:
+    return {"id": name, "kind": "agent_up", "agent": agent, "pid": pid, "at": at}
 
 
 def report(minute: float, metres: float, van: str = "van-1") -> dict[str, Any]:
@@ -45,17 +46,17 @@ OPENED = event("e-1", "exception", "dispatch", incident=MISSED)
 STARTED = event("e-2", "start", **PLANNING)
 PLANNED = event("e-3", "checkpoint", **PLANNING)
 HOLDING = event("e-4", "holding", **PLANNING)
-STEP = event("e-5", "step", **PLANNING, text="moved to the end of the round")
+STEP = event("e-5", "step", **PLANNING, state="done", text="moved to the end of the round")
 TOLD = event("e-7", "told", "customer", incident=MISSED, step="notify", stop="s-1", text=TEXT)
 START_NOTIFY = event("e-6", "start", "customer", incident=MISSED, step="notify")
 TOLD_TOO = {**TOLD, "id": "e-7b", "stop": "s-2"}
-STEP_NOTIFY = event("e-8", "step", "customer", incident=MISSED, step="notify")
+STEP_NOTIFY = event("e-8", "step", "customer", incident=MISSED, step="notify", state="done")
 CLOSED = event("e-9", "closed", "dispatch", incident=MISSED)
 DELIVERED = event("e-a", "delivered", "simulator", van="van-1", stop="s-1", minute=90.0)
 SHOWN = event("e-d", "fork", **CHECKING, text="1 row on bill-d1-bill.")
 ASKED = event("e-e", "asked", **CHECKING, hold=1935)
 OVER = event("e-f", "disputed", "invoice", incident=BILL, by="person", text=HELD)
-CHECKED = event("e-h", "step", **CHECKING)
+CHECKED = event("e-h", "step", **CHECKING, state="done")
 CLOSED_BILL = event("e-i", "closed", "dispatch", incident=BILL)
 HONEST = Day(
     everything=(
@@ -156,6 +157,10 @@ STARTED_AGAIN = {**STARTED, "id": "x-1", **AGAIN}
 REPLAYED = event("x-2", "replay", **PLANNING, **AGAIN)
 STEP_AGAIN = {**STEP, **AGAIN}
 DISPATCH_AGAIN, SIMULATOR_AGAIN = life("x-3", "dispatch", 2), life("x-4", "simulator", 2)
+SOONER_UP, LATER_UP = life("x-a", "agent", 2, at=4.9), life("x-a", "agent", 2, at=5.1)
+LATE = {**AGAIN, "id": "x-b", "at": 5.2}
+STARTED_LATE, NOTIFY_LATE, ASKED_LATE = {**STARTED, **LATE}, {**START_NOTIFY, **LATE}, {**ASKED, **LATE}
+REFUSED = {**STEP, "state": "refused"}
 RESUMED = event("x-5", "resume", "dispatch", **AGAIN, incident=MISSED, at=11.5)
 RETRIED = event("x-7", "retry", "dispatch", incident=MISSED, at=11.5)
 SIMULATOR_DIED = {"id": "x-6", "kind": "died", "agent": "simulator", "pid": 1}
@@ -182,6 +187,8 @@ REPLACED = instead(STEP, SIMULATOR_DIED, SIMULATOR_AGAIN, STEP)
         instead(OPENED, DISPATCH_AGAIN, OPENED),  # dispatch died with nothing open
         also(STARTED_AGAIN),  # stopped before it could say that it began, and continued
         instead(CLOSED, CLOSED, {**TOLD, **AGAIN}),  # told again by one who did not know
+        also(SOONER_UP, STARTED_LATE),  # stopped after it had looked for the result, and continued
+        also(LATER_UP, {**NOTIFY_LATE, "at": 4.8}),  # a frame that was held back
         instead(OVER, {**SHOWN, "id": "x", **AGAIN}, OVER),  # checked again, after the answer was stored
         replace(REPLACED, positions=(report(0.0, 0.0), report(0.72, 240.0))),  # killed with reports in hand
         replace(instead(STEP, SIMULATOR_AGAIN, STEP), positions=(*HONEST.positions, report(0.36, 120.0))),  # overtaken
@@ -266,6 +273,10 @@ def test_a_bill_that_nobody_answers_about_in_time_is_undecided_by_nobody_and_pai
     assert said == ["decided by ['nobody', 'person'], nobody due"]
 
 
+def test_what_was_refused_may_be_done_again() -> None:
+    assert violations(instead(STEP, REFUSED, LATER_UP, STARTED_LATE), expected=None) == []
+
+
 def test_a_day_without_a_dispute_needs_no_person() -> None:
     agrees = {**HONEST.results, f"{BILL}:check": {"outcome": "agrees", "hold": 0}}
     quiet = replace(without(SHOWN, ASKED, OVER), decisions={}, results=agrees)
@@ -316,6 +327,10 @@ BROKEN = [
     (asked_again(RESUMED_DAY, 11.9), f"replan of {MISSED} was asked for again although the journal had it"),
     (asked_again(RESUMED_DAY, 11.9, "01MA"), f"replan of {MISSED} was asked for again although the journal had it"),
     (asked_again(also(RETRIED), 11.9), f"replan of {MISSED} was asked for again although the journal had it"),
+    (also(LATER_UP, NOTIFY_LATE), f"start notify of {MISSED} by a process that came when that was over"),
+    (also(LATER_UP, {**TOLD, **LATE, "id": TOLD["id"]}), f"told notify of {MISSED} by a process that came when that was over"),
+    (instead(CHECKED, LATER_UP, ASKED_LATE, {**CHECKED, "at": 5.3}),
+     f"asked invoice-check of {BILL} by a process that came when that was over"),
     (sooner(CLOSED, STEP_NOTIFY), f"{MISSED}: closed before step notify"),
     (sooner(TOLD, STEP), f"{MISSED}: told notify before start notify"),
     (sooner(START_NOTIFY, STEP), f"{MISSED}: start notify before step replan"),

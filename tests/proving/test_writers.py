@@ -119,6 +119,36 @@ async def hasty(self, ctx, message):
 
 customer.Customer.handle = hasty
 """
+NOTIFIED_ANEW = """
+from desk.delivery import customer
+
+read = customer.get_json
+
+async def reading(kv, key):
+    return None if key.endswith(":notify") else await read(kv, key)
+
+customer.get_json = reading
+"""
+REPLANNED_ANEW = """
+from desk.delivery import routing
+
+read = routing.get_json
+
+async def reading(kv, key):
+    return None if key.endswith(":replan") else await read(kv, key)
+
+routing.get_json = reading
+"""
+ASKED_ANEW = """
+from desk.delivery import invoice
+
+read, unread = invoice.get_json, [True]
+
+async def reading(kv, key):
+    return None if key.endswith("-bill") and unread and unread.pop() else await read(kv, key)
+
+invoice.get_json = reading
+"""
 OPENED_AT_EACH_SIGN = """
 from desk.delivery import dispatch
 
@@ -428,6 +458,35 @@ async def test_the_judge_sees_that_a_workflow_did_not_go_on_from_its_journal(
     assert row.reached
     [said] = row.violations
     assert said.startswith("assess of p") and said.endswith("was asked for again although the journal had it")
+
+
+@pytest.mark.parametrize(
+    ("code", "play", "agent", "write", "sentence"),
+    [
+        (NOTIFIED_ANEW, "closure", "customer", Write("send", "agent.sessions"), "told notify of"),
+        (REPLANNED_ANEW, "closure", "routing-2", Write("send", "agent.sessions"), "start replan of"),
+        (
+            ASKED_ANEW,
+            "overbilled",
+            "invoice",
+            Write("cas", "results day-bill:check"),
+            "asked invoice-check of",
+        ),
+    ],
+)
+async def test_the_judge_sees_that_what_was_over_was_done_again(
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    play: str,
+    agent: str,
+    write: Write,
+    sentence: str,
+) -> None:
+    changed(tmp_path, monkeypatch, code)
+    row = await sweep.perform(stage, Case(DAYS[play], (Kill(agent, Point(write, 1, BEFORE)),)))
+    assert row.reached and any(said.startswith(sentence) for said in row.violations)
 
 
 @pytest.mark.parametrize(
