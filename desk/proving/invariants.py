@@ -133,6 +133,7 @@ def verdict(run: Mapping[str, Any], found: Found) -> dict[str, Any]:
         *misclosed(found),
         *miswritten(found),
         *disordered(found),
+        *redone(found),
         *otherwise(found, outcome, run["expected"] or outcome),
     ]
     things = counted(found)
@@ -360,6 +361,46 @@ def disordered(found: Found) -> Iterator[str]:
         for earlier, later in pairwise(there):
             if seen[later] < seen[earlier]:
                 yield f"{step}: {later} before {earlier}"
+
+
+def redone(found: Found) -> Iterator[str]:
+    """A reply by a process that came up when its ticket was closed, and a question put again when everybody who was
+    there before the log had it is dead. Who was up before may have looked too early, and been stopped.
+    """
+    closed: dict[str, float] = {}
+    for event in found.of("closed"):
+        closed[event["ticket"]] = min(event["at"], closed.get(event["ticket"], event["at"]))
+    for event in found.of("reply"):
+        ups = [up["at"] for up in found.of("agent_up") if up["pid"] == event.get("pid")]
+        came = max((up for up in ups if up <= event["at"]), default=0.0)
+        if closed.get(event["ticket"], came) < came:
+            yield f"a reply in {event['ticket']} by a process that came when that was closed"
+    put: dict[str, float] = {}
+    for record in found.sent("command", "approve"):
+        key, made = record["idempotency_key"], record["record"]
+        since = put.setdefault(key, record["arrived"]) + _SAME_MOMENT
+        at = int.from_bytes(made[:6], "big") / 1000  # an id begins with its milliseconds
+        if at > since and not unaware(found, record, since, at):
+            yield f"{key} was put again although it was in the session"
+
+
+def unaware(found: Found, record: Mapping[str, Any], since: float, until: float) -> list[int]:
+    """The processes that were about to put this question, that came up before a time, and that may have lived until a
+    later one: nobody came to replace them after their death.
+    """
+    ups = [
+        (event["pid"], event["at"]) for event in found.of("agent_up") if event["agent"] == record["source"]
+    ]
+    deaths = [(event["pid"], event["at"]) for event in [*found.of("killed"), *found.of("died")]]
+    step = json.loads(record["body"])["handoff"]
+    decided = {event["pid"] for event in found.of("policy") if event["step"] == step}
+
+    def replaced(pid: int, up: float) -> bool:
+        return any(
+            dead == pid and up < death < next_up < until for dead, death in deaths for _, next_up in ups
+        )
+
+    return [pid for pid, up in ups if pid in decided and up <= since and not replaced(pid, up)]
 
 
 def by_conversation(lane: Sequence[Mapping[str, Any]]) -> dict[Any, str]:

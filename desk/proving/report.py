@@ -46,7 +46,8 @@ one by its key, or has other words or another amount than without a kill; a paym
 and entered in the ledger (key, amount, payee); a refund that is not done in the ledger, or for which the bank is asked
 after it is; a decision other than the answer that came first, or not acted on; a lookup after a recorded result; a hold
 repeated; a dead letter; an outcome of an issue, a claim, a checkpoint or a keyed event missing or too many; a text sent
-that is not the one saved; a log out of order (answer, ledger, payment, reply, closing); a closed ticket whose session has
+that is not the one saved; a reply by a process that came up when the ticket was closed, a question put again by one that
+came up when it was in the session; a log out of order (answer, ledger, payment, reply, closing); a closed ticket whose session has
 not ended.
 
 Delivery: a violation is a parcel not ended once; an exception not closed once; a step not completed once; a change

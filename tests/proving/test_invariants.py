@@ -43,7 +43,18 @@ def envelope(kind: str, operation: str, key: str, body: Any) -> dict[str, Any]:
         "idempotency_key": key,
         "conversation": b"c",
         "body": text.encode(),
+        **sent_at(7.9),
     }
+
+
+def sent_at(at: float) -> dict[str, Any]:
+    """When an envelope was made, and came to the log."""
+    record = int(at * 1000).to_bytes(6, "big") + bytes(10)
+    return {"record": record, "arrived": at + 0.0005, "source": "resolver"}
+
+
+def life(kind: str, at: float, pid: int, agent: str = "resolver") -> dict[str, Any]:
+    return {"id": f"{kind}-{at}", "kind": kind, "at": at, "pid": pid, "agent": agent}
 
 
 def answer(ok: bool) -> dict[str, Any]:
@@ -64,7 +75,7 @@ HONEST = Found(
         event(4, "checkpoint"),
         event(5, "lookup"),
         event(6, "holding", key=False),
-        event(7, "policy:due"),
+        event(7, "policy:due", pid=1),
         event(8, "asked"),
         event(9, "approved", by="person"),
         event(10, "handoff:refund"),
@@ -140,9 +151,19 @@ def unsent(*envelopes: dict[str, Any]) -> Found:
     return replace(HONEST, lane=tuple(e for e in HONEST.lane if e not in envelopes))
 
 
+def asked_anew(*events: dict[str, Any]) -> Found:
+    """The run with its question put again."""
+    return replace(also(*events), lane=(*HONEST.lane, QUESTION_AGAIN))
+
+
 SENT = envelope("response", "reply", REPLY, TEXT)
 AGAIN = (REFUND, 4900, "c-17", 13.5)
 REPLAY = event(20, "replay", key=False)
+QUESTION = envelope("command", "approve", APPROVE, DUE)
+QUESTION_AGAIN = {**QUESTION, **sent_at(8.5)}
+POLICY_AGAIN = event(7.95, "policy:due", pid=2)
+UP, DIED, UP_AGAIN = life("agent_up", 1, 1), life("died", 8.1, 1), life("agent_up", 8.2, 2)
+REPLIED_LATE = event(16.5, "reply", text=TEXT, pid=3)
 STARTED, DONE = (event(20, f"ledger:found {state}", key=False) for state in ("started", "done"))
 
 
@@ -160,6 +181,13 @@ def test_an_honest_run_passes() -> None:
         instead("ledger:started", STARTED),
         instead("ledger:done", DONE),
         also_sent(SENT, END, answer(True), answer(False)),  # a late answer changes nothing
+        asked_anew(UP, life("agent_up", 8.2, 2)),  # the first was stopped before it asked, and continued
+        asked_anew(UP, DIED, life("agent_up", 8.6, 2)),  # by whom, before the next came?
+        asked_anew(UP, DIED, life("agent_up", 7.9, 2), POLICY_AGAIN),  # two were there
+        replace(
+            also(UP, DIED, UP_AGAIN), lane=(*HONEST.lane, {**QUESTION, "arrived": 8.5})
+        ),  # a frame held back
+        also(life("agent_up", 15.9, 3, "billing"), REPLIED_LATE),  # stopped before it replied, and continued
     ],
 )
 def test_what_a_kill_may_repeat_or_leave_out_is_no_violation(found: Found) -> None:
@@ -285,6 +313,10 @@ def test_what_is_replied_to_before_the_money_is_paid_is_seen_on_a_replay() -> No
 
 
 BROKEN = [
+    (asked_anew(life("agent_up", 1, 9), UP, DIED, UP_AGAIN), f"{APPROVE} was put again although it was in the session"),
+    (asked_anew(UP, life("killed", 8.1, 1), UP_AGAIN), f"{APPROVE} was put again although it was in the session"),
+    (also(life("agent_up", 16.1, 3, "billing"), REPLIED_LATE),
+     "a reply in t-1 by a process that came when that was closed"),
     (without("closed:refunded"), "closed 0 times, 1 due"),
     (unsent(SENT), "0 replies for 1 issues"),
     (also_sent(envelope("response", "reply", REPLY, "Other words.")), "one reply in two wordings"),

@@ -149,6 +149,27 @@ async def reading(kv, key):
 
 invoice.get_json = reading
 """
+REPLIED_ANEW = """
+from desk.support import agent
+
+read = agent.get_json
+
+async def reading(kv, key):
+    case = await read(kv, key)
+    return {**case, "issues": {}} if isinstance(case, dict) and "issues" in case else case
+
+agent.get_json = reading
+"""
+QUESTION_PUT_ANEW = """
+from desk.support import resolver
+
+ask = resolver.ask_person
+
+async def anew(desk, body, decision, since):
+    await ask(desk, body, decision, ())
+
+resolver.ask_person = anew
+"""
 OPENED_AT_EACH_SIGN = """
 from desk.delivery import dispatch
 
@@ -487,6 +508,35 @@ async def test_the_judge_sees_that_what_was_over_was_done_again(
     changed(tmp_path, monkeypatch, code)
     row = await sweep.perform(stage, Case(DAYS[play], (Kill(agent, Point(write, 1, BEFORE)),)))
     assert row.reached and any(said.startswith(sentence) for said in row.violations)
+
+
+@pytest.mark.parametrize(
+    ("code", "agent", "number", "sentence"),
+    [
+        (
+            QUESTION_PUT_ANEW,
+            "resolver",
+            8,
+            "t-1:resolve-1:approve was put again although it was in the session",
+        ),
+        (REPLIED_ANEW, "billing", 7, "a reply in t-1 by a process that came when that was closed"),
+    ],
+)
+async def test_the_judge_sees_that_a_question_or_a_reply_was_sent_again(
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    agent: str,
+    number: int,
+    sentence: str,
+) -> None:
+    case = Case(PLAYS["duplicate"], (Kill(agent, Point(Write("send", "desk.events"), number, BEFORE)),))
+    honest = await sweep.perform(stage, case)
+    assert honest.reached and honest.violations == ()
+    changed(tmp_path, monkeypatch, code)
+    row = await sweep.perform(stage, case)
+    assert row.reached and row.violations == (sentence,)
 
 
 @pytest.mark.parametrize(
