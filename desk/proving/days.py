@@ -15,7 +15,7 @@ from desk.delivery.layout import EVENTS, INBOX
 from desk.proving.cases import ANSWERED, ONCE, STOPPED, Case, Done
 from desk.proving.plays import ASKED, Day
 from desk.proving.relay import Relay
-from desk.proving.stage import FIRED, Stage, all_fired, done, ended, introduce, on_log, replacement
+from desk.proving.stage import FIRED, PROGRAM, Stage, all_fired, done, ended, introduce, on_log, replacement
 from desk.proving.stray import go_on, replaced
 
 _LONG = 110.0  # seconds a day may take under a kill before its run is a violation
@@ -50,6 +50,7 @@ async def perform(stage: Stage, case: Case) -> Done:
             incidents=case.play.incidents,
             switches=_with(await stage.switches(case, relays), case.play),
             speed=case.play.speed,
+            llm=case.play.llm,
             step_pause=_HOLD,
         )
         introduce(relays, fleet)
@@ -73,8 +74,10 @@ async def perform(stage: Stage, case: Case) -> Done:
         "stream": f"fleet-{day}",
         "disputes": case.play.disputes,
         "answer": _decided(case.play),
-        # a watched day is another each time
-        "expected": stage.expected.get(case.play.name) if case.play.speed == "max" else None,
+        # a watched day is another each time, and nobody knows what the program will write
+        "expected": None
+        if case.play.speed != "max" or case.play.llm == PROGRAM
+        else stage.expected.get(case.play.name),
     }
     verdict = await stage.judge(case.play.desk, run)
     return done(case, relays, asked, trouble, verdict)

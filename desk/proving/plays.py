@@ -31,6 +31,8 @@ class _Played:
     """What plays and days have in common."""
 
     answers: tuple[Answer, ...]
+    llm: str
+    """Who writes, see `stage`."""
     since: str
     """From where on its points are tried; empty: from the beginning."""
     meets: tuple[str, ...]
@@ -43,7 +45,7 @@ class _Played:
 class Play(_Played):
     """One ticket from opening to quiet. scenario: its name, or a customer's words; answers: what is said if asked,
     in this order; refunds, declined: how many of each come of that; then: the words of another ticket, opened when the
-    first has been asked about and before it is answered; llm: who writes, see `stage`.
+    first has been asked about and before it is answered.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Day(_Played):
     vans: int = 2
     speed: str = "max"
     within: float = 0.0
+    llm: str = "mock"
     answers: tuple[Answer, ...] = (YES,)
     since: str = ""
     meets: tuple[str, ...] = ()
@@ -123,7 +126,7 @@ def _plays() -> tuple[Play, ...]:
 
 def _days() -> tuple[Day, ...]:
     """Each incident alone (texts are only sent when something else happens), an order, and all of it to the end of
-    the day, in which the simulator is killed too. A bill answered again, one declined, one approved after that, one
+    the day, in which the simulator is killed too. A writer who never writes the same. A bill answered again, one declined, one approved after that, one
     answered when it is too late. Two vans that stop in one minute, for a third to take over from both; the only two, of which one must stay."""
     alone = [
         Day(what.replace("_", " "), (Planned(6.0, what),), orders=int(what == "sms_down"))
@@ -135,6 +138,13 @@ def _days() -> tuple[Day, ...]:
         *alone,
         Day("new order", orders=1),
         Day("whole day", FIVE, 1, agents=tuple(fleet.AGENTS)),
+        Day(
+            "closure, other words",
+            (Planned(6.0, "closure"),),
+            llm="claude",
+            since=WORDED,
+            agents=("customer",),
+        ),
         Day("bill answered again", billed, answers=(YES, LATE_NO), since=SAID, agents=invoice),
         Day("bill declined", billed, answers=(NO,), since=ASKED, agents=invoice),
         Day("bill declined, then approved", billed, answers=(NO, LATE_YES), since=SAID, agents=invoice),

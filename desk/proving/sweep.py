@@ -105,7 +105,7 @@ def beginning(play: Play | Day, seen: Seen) -> int:
     if play.since == DECIDED:
         decided = next(n for n, name in enumerate(named) if name.startswith("cas decisions "))
         return question(play, named[:decided])
-    last = {CLAIMED: "cas claims ", WORDED: "cas texts "}.get(play.since)
+    last = {CLAIMED: "cas claims ", WORDED: ("cas texts ", "cas results day-1:messages")}.get(play.since)
     return max(n for n, name in enumerate(named) if name.startswith(last)) if last else 0
 
 

@@ -24,7 +24,7 @@ from desk.proving.stage import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TWO_REFUNDS, TWO_VANS = PLAYS["two refunds"], DAYS["two vans stop"]
-TOO_LATE = DAYS["bill answered too late"]
+TOO_LATE, OTHER_WORDS = DAYS["bill answered too late"], DAYS["closure, other words"]
 
 # What every Python of a desk runs first: a compare-and-swap that compares nothing, a first writer who does not win.
 BLIND = """
@@ -118,6 +118,17 @@ async def hasty(self, ctx, message):
     await handle(self, ctx, message)
 
 customer.Customer.handle = hasty
+"""
+WRITTEN_ANEW = """
+from desk.delivery import customer
+from desk.runtime.saved import first
+
+async def anew(kv, key, work):
+    written = await work()
+    await first(kv, key, written)
+    return written
+
+customer.once = anew
 """
 NOTIFIED_ANEW = """
 from desk.delivery import customer
@@ -355,6 +366,27 @@ async def test_the_judge_sees_that_a_reply_was_written_anew(
     kill = Kill("billing", Point(Write("send", "agent.sessions"), 1, AFTER))
     row = await sweep.perform(stage, Case(PLAYS["other words"], (kill,)))
     assert row.reached and "one reply in two wordings" in row.violations
+
+
+async def test_customers_are_told_in_the_words_that_were_written_first(stage: Stage) -> None:
+    found = await sweep.points(stage, DELIVERY, [OTHER_WORDS])
+    assert [case.places for case in found.cases[:2]] == [
+        "customer before cas results day-1:messages #1",
+        "customer after cas results day-1:messages #1",
+    ]
+    assert {case.agents for case in found.cases} == {("customer",)} and not found.asking
+    told = next(case for case in found.cases if case.places == "customer before send fleet.events #4")
+    row = await sweep.perform(stage, told)
+    assert row.reached and row.violations == () and row.raw["told"] == 6
+
+
+async def test_the_judge_sees_that_customers_were_written_to_anew(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(tmp_path, monkeypatch, WRITTEN_ANEW)
+    kill = Kill("customer", Point(Write("send", "fleet.events"), 4, BEFORE))
+    row = await sweep.perform(stage, Case(OTHER_WORDS, (kill,)))
+    assert row.reached and "told in two wordings" in row.violations
 
 
 @pytest.mark.parametrize(
