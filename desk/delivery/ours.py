@@ -24,7 +24,7 @@ from desk.delivery.roads import load_places
 from desk.runtime.records import record
 
 _DOING = ("idle", "driving", "making", "stopped", "parked")
-_LONGEST = 100_000  # demo minutes: more than a day that was left running over a weekend has
+_LONGEST = 1e9  # demo minutes: more than a day that was left running for years has
 _REPORT = itemgetter("van", "minute", "lon", "lat", "metres", "status", "at", "stop")
 _VAN = {field.name for field in fields(Van)}
 

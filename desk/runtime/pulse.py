@@ -54,6 +54,8 @@ class Pulse:
 
 
 def leave(last_words: str) -> NoReturn:
-    """End this process now, with one line on stderr."""
-    print(last_words, file=sys.stderr, flush=True)
-    os._exit(1)
+    """End this process now, with one line on stderr where there is room for one."""
+    try:
+        print(last_words, file=sys.stderr, flush=True)
+    finally:
+        os._exit(1)
