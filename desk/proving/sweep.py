@@ -177,6 +177,7 @@ async def _undisturbed(stage: Stage, play: Play | Day, agents: Sequence[str], wa
             raise RuntimeError(f"{play.name} without a kill: {'; '.join(done.row.violations)}")
         if not done.repeated:
             return done
+        print(f"{play.name} without a kill: {'; '.join(done.repeated)}", flush=True)
     raise RuntimeError(f"{play.name} without a kill, each of {_TRIES} times: {'; '.join(done.repeated)}")
 
 

@@ -153,7 +153,7 @@ async def test_what_is_wrong_without_a_kill_is_never_tried_again(
 
 @pytest.mark.parametrize("always", [True, False])
 async def test_what_is_done_twice_each_time_without_a_kill_ends_the_sweep(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, always: bool
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], always: bool
 ) -> None:
     runs = []
 
@@ -171,6 +171,8 @@ async def test_what_is_done_twice_each_time_without_a_kill_ends_the_sweep(
     else:
         assert (await sweep._undisturbed(stage, DAYS["closure"], (), "")).repeated == ()
     assert len(runs) == (3 if always else 2)
+    said = capsys.readouterr().out.splitlines()  # also what is thrown away is told
+    assert said == ["closure without a kill: told 10 times for 5"] * (3 if always else 1)
 
 
 async def test_whoever_hangs_is_ended_by_the_watchdog_or_it_is_a_violation() -> None:
