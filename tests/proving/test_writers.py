@@ -4,6 +4,7 @@ words that are other ones each time. Judges that see it go wrong.
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -190,6 +191,17 @@ async def unconditional(self, exc):
     self.start(exc)
 
 dispatch.Dispatch.open = unconditional
+"""
+TOLD_TWICE = """
+from desk.delivery import customer
+
+deliver = customer.Customer.deliver
+
+async def twice(self, stop, text, key):
+    await deliver(self, stop, text, key)
+    await deliver(self, stop, text, key)
+
+customer.Customer.deliver = twice
 """
 LOOKED_UP_TWICE = """
 from desk.support import agent
@@ -574,7 +586,9 @@ async def test_the_judge_sees_that_a_question_or_a_reply_was_sent_again(
 @pytest.mark.parametrize(
     ("code", "play", "sentence"),
     [
-        (OPENED_AT_EACH_SIGN, DAYS["closure"], "told 10 times for 5"),
+        # how far the second workflow comes by itself is a race; that it begins is not
+        (OPENED_AT_EACH_SIGN, DAYS["closure"], r"messages \d+ times for 4"),
+        (TOLD_TWICE, DAYS["closure"], "told 10 times for 5"),
         (LOOKED_UP_TWICE, PLAYS["duplicate"], "lookups 2 times for 1"),
     ],
 )
@@ -583,7 +597,7 @@ async def test_the_judge_sees_that_something_is_done_twice_though_nobody_is_kill
 ) -> None:
     changed(tmp_path, monkeypatch, code)
     done = await sweep._PERFORM[play.desk](stage, Case(play))
-    assert done.row.violations == () and sentence in done.repeated
+    assert done.row.violations == () and any(re.fullmatch(sentence, said) for said in done.repeated)
 
 
 async def test_an_answer_that_could_not_be_given_is_a_violation(
