@@ -2,10 +2,12 @@
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import logging
 import os
+import random
 import signal
 import socket
 import sys
@@ -20,6 +22,10 @@ from desk.stack.server import Server
 from desk.stack.store import Store, StoreError, explain
 
 HOST = "127.0.0.1"
+_LASTING = range(20_000, 32_768)
+"""Ports that neither Linux nor macOS gives to whoever asks for any: there, the port of a stack that is down may be taken
+by the time it is started again."""
+_TRIES = 50
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
@@ -32,17 +38,27 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket on loopback; StoreError when the port cannot be had."""
+    """A listening socket on loopback, for 0 on a free port; StoreError when the port cannot be had."""
     if not 0 <= port <= 65_535:
         raise StoreError(f"Port {port} cannot be used: a port is a number from 0 to 65535.")
+    for lasting in () if port else random.sample(_LASTING, _TRIES):
+        with contextlib.suppress(OSError):
+            return _listening(lasting)
+    try:
+        return _listening(port)
+    except OSError as error:
+        raise StoreError(f"Port {port} on {HOST} cannot be used: {error.strerror}.") from error
+
+
+def _listening(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
         listener.listen(512)
-    except OSError as error:
+    except OSError:
         listener.close()
-        raise StoreError(f"Port {port} on {HOST} cannot be used: {error.strerror}.") from error
+        raise
     return listener
 
 

@@ -5,17 +5,11 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from random import SystemRandom
 
 START_SECONDS = 60  # patience with a busy machine; how fast it starts, bench/ measures
-
-
-LASTING = range(20_000, 32_768)
-"""Ports that neither Linux nor macOS gives to whoever asks for any: there, a stack's port may be taken while it is dead."""
 
 
 class StackEnded(Exception):
@@ -27,15 +21,6 @@ class StackEnded(Exception):
         self.text = text
 
 
-def lasting_port() -> int:
-    """One that is free and stays so."""
-    for port in SystemRandom().sample(LASTING, 100):
-        with socket.socket() as tried, contextlib.suppress(OSError):
-            tried.bind(("127.0.0.1", port))
-            return port
-    return 0
-
-
 class StackProcess:
     """One `python -m desk.stack`. It can be killed and started again on the same folder and port."""
 
@@ -43,7 +28,7 @@ class StackProcess:
         self.folder = folder
         self.arguments = arguments
         self.connection = ""
-        self.port = lasting_port()
+        self.port = 0
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -52,7 +37,7 @@ class StackProcess:
 
     async def start(self) -> str:
         """Start it; the connection string. A second start takes the port of the first, as agents expect."""
-        port = ("--port", str(self.port))
+        port = ("--port", str(self.port)) if self.port else ()
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "desk.stack", "--data", str(self.folder), *port, *self.arguments),
             stdout=asyncio.subprocess.PIPE,

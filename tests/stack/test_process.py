@@ -59,6 +59,11 @@ async def test_a_folder_in_use_is_refused(tmp_path):
         assert f"already in use by the stack with pid {stack.pid}" in await refusal(tmp_path)
 
 
+async def test_the_port_of_a_stack_that_is_down_is_given_to_nobody_who_asks_for_any(tmp_path):
+    async with stack_process(tmp_path / "data") as stack:
+        assert stack.port < 32_768  # Linux begins there, macOS later
+
+
 async def test_a_port_in_use_is_refused_before_anything_is_made(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
