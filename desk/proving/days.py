@@ -121,14 +121,14 @@ async def _answer(
     if case.way == ANSWERED:
         [relay] = relays.values()
         await relay.fired.wait()
-        if known := await on_log(fleet.laser, EVENTS, kind="asked"):  # whoever asks is dead
-            await fleet.until("asked", timeout=_LONG)
-            await _say(fleet, case.play)
-        else:  # nobody could know of the question yet
-            relay.hits.clear()
-        relay.admit()
-        if known:
-            return
+        try:
+            if await on_log(fleet.laser, EVENTS, kind="asked"):  # whoever asks is dead
+                await fleet.until("asked", timeout=_LONG)
+                await _say(fleet, case.play)
+                return
+            relay.hits.clear()  # nobody could know of the question yet
+        finally:
+            relay.admit()
     await fleet.until("asked", timeout=_LONG)
     if not case.kills:
         await _until(lambda: _waits(relays[case.play.asks]))
